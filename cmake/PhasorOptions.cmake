@@ -1,0 +1,62 @@
+# Build-wide choices: language, warnings, instruction set, sanitizers, and the functions that make targets.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+option(PHASOR_WERROR "warnings are errors" OFF)
+set(PHASOR_SANITIZE "" CACHE STRING "address, undefined, thread or empty")
+set(PHASOR_ARCH "x86-64-v3" CACHE STRING "-march of everything; part of the bits")
+
+find_program(PHASOR_CCACHE ccache)
+if(PHASOR_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${PHASOR_CCACHE})
+endif()
+
+add_library(phasor_options INTERFACE)
+target_compile_options(phasor_options INTERFACE
+  -march=${PHASOR_ARCH} -ffp-contract=fast -fno-math-errno -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wold-style-cast -Wcast-align -Wvla $<$<BOOL:${PHASOR_WERROR}>:-Werror>)
+target_include_directories(phasor_options INTERFACE ${CMAKE_SOURCE_DIR})
+if(PHASOR_SANITIZE)
+  target_compile_options(phasor_options INTERFACE -fsanitize=${PHASOR_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(phasor_options INTERFACE -fsanitize=${PHASOR_SANITIZE})
+endif()
+
+# Kernels are compiled alike in every build type, so that a debug and a release build give the same bits.
+function(phasor_kernel_sources)
+  set_source_files_properties(${ARGV} PROPERTIES COMPILE_OPTIONS "-O3;-fopenmp-simd")
+endfunction()
+
+# phasor_library(NAME SOURCES ... [PUBLIC targets...] [PRIVATE targets...]): a shared library libNAME.so
+function(phasor_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(${name} SHARED ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
+  target_link_libraries(${name} PUBLIC phasor_options ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+  target_link_options(${name} PRIVATE -Wl,-z,defs)
+endfunction()
+
+# phasor_test(NAME SOURCES ... [LIBS ...] [LABEL fast|slow]): one gtest binary, its cases known to ctest
+function(phasor_test name)
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LIBS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL fast)
+  endif()
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE phasor_options ${ARG_LIBS} GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 600)
+endfunction()

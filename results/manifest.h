@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/spec/json.h"
+
+namespace phasor::results {
+
+/// What a sweep expects, stored as `sweep.json` in its folder, so that a missing trial is always visible and a table
+/// needs no plugin. Written by the runner, read by the analysis.
+struct ManifestAxis {
+  std::string name;                 // "variant"
+  std::string role;                 // row, column, select, replicate, average
+  std::string path;                 // "optimizer.lr" for axes of values; empty for axes of named points
+  std::vector<std::string> labels;  // of the points, in the order of the file; for values their shortest text
+  std::vector<Json> values;         // for axes of values
+};
+
+struct ManifestTrial {
+  std::string id;               // of the trial; empty when excluded
+  std::vector<std::int64_t> at;  // index of the point on each axis
+  std::string excluded;         // the reason when an exclude rule or an ill-fitting pair removes the cell; else empty
+  std::int64_t parameters = 0;
+};
+
+struct Manifest {
+  std::string name, note;
+  std::vector<ManifestAxis> axes;
+  std::vector<ManifestTrial> trials;
+  std::vector<std::string> varied;  // every path that any point changes
+  Json table;                       // the resolved table section of the sweep file
+};
+
+void write_manifest(const Manifest& manifest, const std::string& folder);
+Manifest read_manifest(const std::string& folder);  // UserError when absent or not understood
+
+}  // namespace phasor::results

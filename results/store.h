@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/record.h"
+
+namespace phasor::results {
+
+/// Writes `<folder>/<id>.h5`: built in memory, written aside, fsync'ed, renamed. UserError naming the path when the
+/// folder cannot be written.
+void save(const TrialRecord& record, const std::string& folder);
+
+/// Reads one file; UserError naming the file and what is wrong with it.
+TrialRecord load(const std::string& file);
+
+/// True when the trial's file opens, is complete, and its status is terminal.
+bool has(const std::string& folder, const std::string& id);
+
+/// What a folder holds: readable records in order of id, and the files that are not whole, with the reason.
+struct Damaged {
+  std::string file, reason;
+};
+struct Folder {
+  std::vector<TrialRecord> records;
+  std::vector<Damaged> damaged;
+};
+Folder load_folder(const std::string& folder);
+
+}  // namespace phasor::results
