@@ -1,0 +1,14 @@
+#pragma once
+
+#include "core/graph/launch.h"
+
+namespace phasor {
+
+/// to = from, or to += from. Rows may be strided; shapes agree in rows and width.
+void copy(const Stream& stream, const Tensor& from, const Tensor& to, bool accumulate = false);
+/// out = a + b.
+void add(const Stream& stream, const Tensor& a, const Tensor& b, const Tensor& out);
+/// All bits zero (any element type).
+void zero(const Tensor& tensor);
+
+}  // namespace phasor

@@ -1,0 +1,44 @@
+#include <cmath>
+
+#include "core/ops/case.h"
+#include "core/ops/rms_norm/rms_norm.h"
+
+namespace phasor::ops {
+
+namespace {
+
+Array plain(const Array& x, const Array* weight, double eps) {
+  Array y = x;
+  const auto width = static_cast<std::size_t>(x.shape[-1]);
+  for (std::size_t start = 0; start < x.values.size(); start += width) {
+    double square = 0.0;
+    for (std::size_t i = 0; i < width; ++i) square += x.values[start + i] * x.values[start + i];
+    const double r = 1.0 / std::sqrt(square / static_cast<double>(width) + eps);
+    for (std::size_t i = 0; i < width; ++i)
+      y.values[start + i] = x.values[start + i] * r * (weight != nullptr ? weight->values[i] : 1.0);
+  }
+  return y;
+}
+
+OpCase make(const std::string& name, Shape shape, bool weighted, double eps) {
+  OpCase op;
+  op.name = "rms_norm_" + name;
+  op.inputs.push_back({"x", shape});
+  if (weighted) op.inputs.push_back({"weight", {shape[-1]}, 0.5, 1.5});
+  op.run = [=](Tape& tape, std::span<const Tensor> in) {
+    return std::vector{rms_norm(tape, in[0], weighted ? in[1] : Tensor(), eps)};
+  };
+  op.reference = [=](std::span<const Array> in) { return std::vector{plain(in[0], weighted ? &in[1] : nullptr, eps)}; };
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpCase> rms_norm_cases() {
+  return {make("no_rows", {0, 8}, true, 1e-5),        make("one", {1, 2}, true, 1e-5),
+          make("matrix", {7, 64}, true, 1e-5),        make("odd", {3, 65}, true, 1e-6),
+          make("plain", {5, 7}, false, 1e-5),         make("sequence", {2, 7, 24}, true, 1e-6),
+          make("heads", {2, 5, 3, 8}, true, 1e-5)};
+}
+
+}  // namespace phasor::ops
