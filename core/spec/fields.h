@@ -26,6 +26,10 @@ struct Range {
   static Range between(double low, double high) { return {low, high, false, false}; }
 };
 
+/// "above 0", "at least 1", "0 to 1", "0 (excluded) to 1"; empty when everything is admissible.
+std::string range_text(const Range& range);
+bool in_range(const Range& range, double value);
+
 enum class FieldKind { boolean, integer, number, text, choice, integers, numbers, object, named };
 
 /// One entry of a configuration: everything that reads, writes, documents and checks it.
@@ -43,8 +47,23 @@ struct Field {
   /// Of a named object: makes the chosen alternative and returns the fields bound to it (without "name").
   std::function<FieldList(const std::string&)> select;
   std::function<std::string()> selected;
-  /// Of a named object: the fields of an alternative, bound to a throw-away instance (for help and the schema).
+  /// Of a named object: the fields of an alternative (for help, suggestions and the schema). They may be bound to an
+  /// instance that is gone: only names, kinds, help, ranges, choices, `initial` and `preview` of them are used.
   std::function<FieldList(const std::string&)> preview;
+  std::string initial_name;  // of a named object: what was selected when the list was made; "" = must be given
+
+  /// Of a named object: makes the alternative `name` and keeps the fields bound to it. A name that is already bound
+  /// keeps its instance and values.
+  const FieldList& choose(const std::string& name) const;
+  /// The fields below an object or the selected alternative of a named object. If nothing was chosen through this list
+  /// yet, the alternative in force is made afresh by `select`, with its defaults. Empty when nothing is selected.
+  const FieldList& bound() const;
+
+  struct Binding {
+    std::string name;
+    std::shared_ptr<FieldList> members;
+  };
+  std::shared_ptr<Binding> binding;  // of a named object; shared by the copies of a field
 };
 
 /// One list of fields is the whole configuration of a thing: it reads and writes JSON, prints help, exports the schema.
@@ -74,12 +93,14 @@ class FieldList {
     add_object(std::move(name), std::move(inner), std::move(help));
   }
 
-  /// An object whose "name" chooses among alternatives with fields of their own (a plugin, a schedule).
+  /// An object whose "name" chooses among alternatives with fields of their own (a plugin, a schedule). `selected` may
+  /// return "" when there is no default: then the file must give a name.
   void named(std::string name, std::vector<std::string> names, std::string help,
              std::function<FieldList(const std::string&)> select, std::function<std::string()> selected,
              std::function<FieldList(const std::string&)> preview);
 
-  /// Appends the fields of another list (bound to their own targets).
+  /// Appends the fields of another list (bound to their own targets). As everywhere, a name that is there already is an
+  /// InternalError.
   void append(FieldList other);
 
   const std::vector<Field>& all() const { return fields_; }

@@ -59,25 +59,35 @@ class Json {
   void erase(std::string_view key);
   void push_back(Json value);
 
-  /// Value at a dotted path such as "model.encoding.theta", or nullptr.
+  /// Value at a path such as "model.encoding.theta" or "axes[1].points[0].label", or nullptr.
   const Json* at_path(std::string_view path) const;
   /// Makes the objects on the way. Throws UserError when a step of the path is a value that is not an object.
   Json& make_path(std::string_view path);
 
-  /// Sorted keys, no spaces, shortest numbers that read back to the same double (1e-3, 0.001 and 1E-3 give one text; an
-  /// integral double below 2^53 is written as an integer). The text a trial's identity is computed from.
+  /// Sorted keys (by byte), no spaces, the fewest digits that read back to the same double (1e-3, 0.001 and 1E-3 give
+  /// one text; an integral double below 2^63 is written as an integer, as `3` and `3.0` are equal; -0.0 is 0). Equal
+  /// values have equal texts and the reverse. The text a trial's identity is computed from. A number that is infinite or
+  /// NaN is an InternalError; bytes that are not UTF-8 become U+FFFD.
   std::string canonical() const;
-  /// For people: insertion order, two spaces of indentation, short lists of scalars on one line.
+  /// For people: insertion order, two spaces of indentation, short lists of scalars on one line, 1.0 stays 1.0.
   std::string pretty() const;
 
+  /// Numbers by value, exactly (2^53 + 1 differs from 2^53); objects whatever the order of their keys.
   bool operator==(const Json& other) const;
 
  private:
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Object> value_;
 };
 
-/// Shortest text of a double that reads back to the same bits; independent of the locale. Infinite and NaN: "inf",
-/// "-inf", "nan" (never used in JSON).
+/// A double with the fewest digits that read back to the same bits, whatever the locale: fixed from 1e-4 up to 1e16
+/// (0.001, 500000), otherwise with an exponent (1e-8, 1.5e20). Infinite and NaN: "inf", "-inf", "nan" (never in JSON).
 std::string shortest(double value);
+
+/// Text in double quotes with JSON's escapes.
+std::string json_quoted(std::string_view text);
+
+/// Strict reading of a text that should be right, such as one written by `canonical`. UserError naming `name` and every
+/// mistake; use `Document` where the positions are needed later.
+Json parse_json(std::string_view text, const std::string& name);
 
 }  // namespace phasor
