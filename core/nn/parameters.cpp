@@ -1,0 +1,124 @@
+#include "core/nn/parameters.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/hash.h"
+#include "core/base/philox.h"
+
+namespace phasor {
+
+namespace {
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+}  // namespace
+
+bool decays_by_name(std::string_view name) {
+  const std::string_view last = name.substr(name.find_last_of('.') + 1);
+  return !(last == "A_log" || last == "D" || last == "scalar" || ends_with(last, "bias") || ends_with(name, "norm.weight"));
+}
+
+Tensor Parameter::operator()() const {
+  if (store_ == nullptr) return {};
+  PHASOR_CHECK(store_->flat_, "parameters are allocated before the first forward pass");
+  const auto bytes = static_cast<std::size_t>(offset_) * size_of(store_->flat_.dtype());
+  Tensor value = Tensor::borrow(static_cast<std::byte*>(store_->flat_.data()) + bytes, store_->flat_.dtype(), shape_);
+  if (!frozen_) value.set_node(-1 - offset_);
+  return value;
+}
+
+Parameter ParameterStore::declare(std::string name, Shape shape, Init init, bool frozen, bool decays) {
+  PHASOR_CHECK(!flat_, "parameters are declared before they are allocated");
+  PHASOR_CHECK(find(name) == nullptr, "two parameters are called " + name);
+  PHASOR_CHECK(init.kind != Init::Kind::table || static_cast<std::int64_t>(init.values.size()) == shape.size(),
+               "initial table of " + name);
+  ParameterEntry entry{std::move(name), shape, std::move(init), frozen, decays, size_};
+  Parameter handle;
+  handle.store_ = this;
+  handle.offset_ = size_;
+  handle.shape_ = shape;
+  handle.frozen_ = frozen;
+  size_ += entry.count();
+  entries_.push_back(std::move(entry));
+  return handle;
+}
+
+Parameter ParameterStore::stack(const std::vector<Parameter>& parts) {
+  PHASOR_CHECK(!parts.empty(), "a stack has parts");
+  Parameter whole = parts.front();
+  std::int64_t rows = 0, end = whole.offset_;
+  for (const Parameter& part : parts) {
+    PHASOR_CHECK(part.offset_ == end && part.shape_.rank() == 2 && part.shape_[1] == whole.shape_[1] && !part.frozen_,
+                 "a stack is made of neighbouring matrices of one inner size");
+    rows += part.shape_[0];
+    end += part.shape_.size();
+  }
+  whole.shape_ = {rows, whole.shape_[1]};
+  return whole;
+}
+
+void ParameterStore::allocate(Dtype dtype) {
+  PHASOR_CHECK(!flat_, "parameters are allocated once");
+  flat_ = Tensor(arena_, dtype, {size_});
+}
+
+Tensor ParameterStore::value(const ParameterEntry& entry) const {
+  const auto bytes = static_cast<std::size_t>(entry.offset) * size_of(flat_.dtype());
+  return Tensor::borrow(static_cast<std::byte*>(flat_.data()) + bytes, flat_.dtype(), entry.shape);
+}
+
+void ParameterStore::initialise(std::uint64_t seed) {
+  for (const ParameterEntry& entry : entries_) {
+    const RandomStream random(seed, Purpose::initialisation, hash64(entry.name));
+    const auto element = [&](std::int64_t i) {
+      switch (entry.init.kind) {
+        case Init::Kind::constant: return entry.init.a;
+        case Init::Kind::normal: return entry.init.a * random.normal(static_cast<std::uint64_t>(i));
+        case Init::Kind::uniform:
+          return entry.init.a + (entry.init.b - entry.init.a) * random.uniform(static_cast<std::uint64_t>(i));
+        case Init::Kind::table: return entry.init.values[static_cast<std::size_t>(i)];
+      }
+      return 0.0;
+    };
+    const Tensor to = value(entry);
+    for (std::int64_t i = 0; i < entry.count(); ++i) {
+      if (flat_.dtype() == Dtype::f64)
+        to.as<double>()[i] = element(i);
+      else
+        to.as<float>()[i] = static_cast<float>(element(i));
+    }
+  }
+}
+
+const ParameterEntry* ParameterStore::find(std::string_view name) const {
+  const auto place = std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e.name == name; });
+  return place == entries_.end() ? nullptr : &*place;
+}
+
+std::int64_t ParameterStore::total(bool with_frozen) const {
+  std::int64_t sum = 0;
+  for (const ParameterEntry& entry : entries_)
+    if (with_frozen || !entry.frozen) sum += entry.count();
+  return sum;
+}
+
+ParameterScope ParameterScope::child(std::string_view name) const {
+  return {*store_, prefix_.empty() ? std::string(name) : prefix_ + "." + std::string(name), init_std_};
+}
+
+Parameter ParameterScope::add(std::string_view name, Shape shape, Init init, bool frozen) const {
+  std::string full = prefix_.empty() ? std::string(name) : prefix_ + "." + std::string(name);
+  const bool decays = !frozen && decays_by_name(full);
+  return store_->declare(std::move(full), shape, std::move(init), frozen, decays);
+}
+
+Parameter ParameterScope::weight(std::string_view name, std::int64_t out, std::int64_t in) const {
+  return add(name, {out, in}, Init::normal(init_std_));
+}
+
+Parameter ParameterScope::zeros(std::string_view name, Shape shape) const { return add(name, shape, Init::zeros()); }
+
+Parameter ParameterScope::ones(std::string_view name, Shape shape) const { return add(name, shape, Init::ones()); }
+
+}  // namespace phasor
