@@ -74,6 +74,16 @@ void FieldList::boolean(std::string name, bool& target, std::string help) {
   add(std::move(field));
 }
 
+void FieldList::boolean(std::string name, std::optional<bool>& target, std::string help) {
+  Field field = leaf(std::move(name), FieldKind::boolean, std::move(help));
+  field.optional = true;
+  field.set = [&target](const Json& value) {
+    target = value.is_null() ? std::nullopt : std::optional(value.as_bool());
+  };
+  field.get = [&target] { return optional_to_json(target); };
+  add(std::move(field));
+}
+
 void FieldList::integer(std::string name, std::int64_t& target, std::string help, Range range) {
   Field field = leaf(std::move(name), FieldKind::integer, std::move(help), range);
   field.set = [&target](const Json& value) { target = value.as_integer(); };

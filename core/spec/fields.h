@@ -77,6 +77,7 @@ struct Field {
 class FieldList {
  public:
   void boolean(std::string name, bool& target, std::string help);
+  void boolean(std::string name, std::optional<bool>& target, std::string help);
   void integer(std::string name, std::int64_t& target, std::string help, Range range = {});
   void integer(std::string name, std::optional<std::int64_t>& target, std::string help, Range range = {});
   void number(std::string name, double& target, std::string help, Range range = {});
