@@ -59,7 +59,6 @@ class Model {
   /// [rows.., dim] -> logits [rows.., vocabulary]. Called at scored positions only when training.
   Tensor head(Tape&, const Tensor& hidden) const;
 
-  /// Multiplications and additions of one token's forward pass in matrix products, at scored positions or not.
   std::int64_t layers() const { return static_cast<std::int64_t>(layers_.size()); }
 
  private:

@@ -44,6 +44,7 @@ class AdamW {
   Arena arena_;
   Tensor first_, second_;
   std::int64_t updates_ = 0;
+  double power1_ = 1.0, power2_ = 1.0;  // betas to the power of the updates
 };
 
 }  // namespace phasor

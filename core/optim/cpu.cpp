@@ -1,0 +1,42 @@
+#include <cmath>
+
+#include "core/optim/kernel.h"
+
+namespace phasor {
+
+namespace {
+
+template <class T>
+void sum_squares_cpu(const SumSquares& a) {
+  const T* x = static_cast<const T*>(a.values.data);
+  double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < a.count; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  *a.sum += sum;
+}
+
+template <class T>
+void adamw_cpu(const AdamWUpdate& a) {
+  T* p = static_cast<T*>(a.parameter.data) + a.begin;
+  const T* g = static_cast<const T*>(a.gradient.data) + a.begin;
+  T* m = static_cast<T*>(a.first.data) + a.begin;
+  T* v = static_cast<T*>(a.second.data) + a.begin;
+  const T clip = static_cast<T>(a.clip), keep = static_cast<T>(a.keep);
+  const T beta1 = static_cast<T>(a.beta1), beta2 = static_cast<T>(a.beta2);
+  const T rest1 = static_cast<T>(1.0 - a.beta1), rest2 = static_cast<T>(1.0 - a.beta2);
+  const T rate = static_cast<T>(a.rate), root = static_cast<T>(a.root), eps = static_cast<T>(a.eps);
+#pragma omp simd
+  for (std::int64_t i = 0; i < a.count; ++i) {
+    const T gradient = clip * g[i];
+    m[i] = beta1 * m[i] + rest1 * gradient;
+    v[i] = beta2 * v[i] + rest2 * gradient * gradient;
+    p[i] = keep * p[i] - rate * m[i] / (std::sqrt(v[i]) * root + eps);
+  }
+}
+
+}  // namespace
+
+const Kernel<SumSquares> sum_squares{"sum_squares", sum_squares_cpu<float>, sum_squares_cpu<double>};
+const Kernel<AdamWUpdate> adamw_update{"adamw", adamw_cpu<float>, adamw_cpu<double>};
+
+}  // namespace phasor

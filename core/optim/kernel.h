@@ -1,0 +1,26 @@
+#pragma once
+
+#include "core/graph/launch.h"
+#include "core/tensor/view.h"
+
+namespace phasor {
+
+struct SumSquares {
+  View values;
+  std::int64_t count;
+  double* sum;  // added to, in double, in a fixed order
+};
+
+/// One run of neighbouring parameters that share the decay.
+struct AdamWUpdate {
+  View parameter, gradient, first, second;
+  std::int64_t begin, count;
+  double clip, keep;                  // gradient factor; 1 - lr * weight_decay, or 1
+  double beta1, beta2, eps;
+  double rate, root;                  // lr / (1 - beta1^t); 1 / sqrt(1 - beta2^t)
+};
+
+extern const Kernel<SumSquares> sum_squares;
+extern const Kernel<AdamWUpdate> adamw_update;
+
+}  // namespace phasor
