@@ -76,13 +76,19 @@ bool at_or_below(const std::string& path, const std::string& top) {
          (path.size() == top.size() || top.empty() || path[top.size()] == '.' || path[top.size()] == '[');
 }
 
+/// One problem is one line, whatever characters a key holds.
+std::string printable(const std::string& path) {
+  const std::string quoted = json_quoted(path);
+  return quoted.find('\\') == std::string::npos ? path : quoted;
+}
+
 std::string full_text(const std::string& name, const Problem& problem) {
   std::string text = problem.origin.empty() ? name : problem.origin;
   if (problem.position.line > 0) {
     text += ':' + std::to_string(problem.position.line) + ':' + std::to_string(problem.position.column);
   }
   text += ": ";
-  if (!problem.path.empty()) text += problem.path + ": ";
+  if (!problem.path.empty()) text += printable(problem.path) + ": ";
   return text + problem.message;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/text.h"
+#include "core/spec/json.h"
 
 namespace phasor {
 
@@ -91,7 +92,7 @@ std::optional<std::string> under_another_name(const std::string& key, const KeyP
     }
   }
   if (owners.empty()) return std::nullopt;
-  return "unknown key \"" + key + "\": \"" + spelled + "\" is a field of " + place.named->name + " " + joined(owners) +
+  return "unknown key " + json_quoted(key) + ": \"" + spelled + "\" is a field of " + place.named->name + " " + joined(owners) +
          ", not of " + place.alternative;
 }
 
@@ -106,7 +107,7 @@ std::optional<std::string> in_another_section(const std::string& key, const KeyP
   // A place that is always there is likelier meant than one that needs another plugin.
   const std::vector<std::string>& best = plain.empty() ? paths : plain;
   if (best.empty()) return std::nullopt;
-  return "unknown key \"" + key + "\" here, it belongs to " + joined(best);
+  return "unknown key " + json_quoted(key) + " here, it belongs to " + joined(best);
 }
 
 std::optional<std::string> misspelled_elsewhere(const std::string& key, const KeyPlace& place,
@@ -119,7 +120,7 @@ std::optional<std::string> misspelled_elsewhere(const std::string& key, const Ke
     if (known.name == *name && known.section != place.path) add_once(paths, '"' + known.path + '"');
   }
   if (paths.empty()) return std::nullopt;
-  return "unknown key \"" + key + "\", did you mean " + joined(paths) + "?";
+  return "unknown key " + json_quoted(key) + ", did you mean " + joined(paths) + "?";
 }
 
 }  // namespace
@@ -132,7 +133,7 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 std::string unknown_key_message(const std::string& key, const KeyPlace& place) {
   std::vector<std::string> here = names_of(place.fields);
   if (place.named) here.insert(here.begin(), "name");
-  const std::string unknown = "unknown key \"" + key + "\"";
+  const std::string unknown = "unknown key " + json_quoted(key);
   const auto same = std::find_if(here.begin(), here.end(), [&](const auto& name) { return same_name(name, key); });
   if (same != here.end()) return unknown + ", did you mean \"" + *same + "\"?";
 
