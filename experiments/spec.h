@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/nn/model.h"
+#include "core/optim/adamw.h"
+#include "core/optim/schedule.h"
+#include "core/plugin/registry.h"
+#include "core/spec/fields.h"
+#include "core/spec/json.h"
+#include "core/spec/problems.h"
+
+namespace phasor {
+
+struct OptimizerOptions {
+  std::string name = "adamw";
+  double lr = 1e-3;
+  AdamWOptions adamw;
+  ScheduleOptions schedule;
+};
+
+struct TrainOptions {
+  std::int64_t steps = 1000;
+  std::int64_t batch = 64;                   // rows per update
+  std::optional<std::int64_t> lanes;         // gradient buffers a batch is dealt to; resolved from the shapes
+  std::optional<std::int64_t> micro_batch;   // rows a lane works on at a time; resolved from the shapes
+  std::string precision = "f32";
+  std::int64_t eval_every = 0;               // 0 = only after the last step
+  double solved_at = 0.95;                   // sequence accuracy on valid that counts as solved (steps_to_solve)
+  void fields(FieldList&);
+};
+
+/// Outside a trial's identity: none of it changes a bit of the result.
+struct RunOptions {
+  std::string device = "cpu";
+  std::int64_t threads = 1;
+  std::int64_t log_every = 20;
+  void fields(FieldList&);
+};
+
+/// One experiment, resolved: task x backbone x encoding x optimiser, every default filled in. The object owns the
+/// options of the chosen plugins and must not move while its field list is in use.
+class ExperimentSpec {
+ public:
+  explicit ExperimentSpec(const Registry& registry);
+  ExperimentSpec(const ExperimentSpec&) = delete;
+  ExperimentSpec& operator=(const ExperimentSpec&) = delete;
+
+  std::string note;
+  std::int64_t seed = 0;
+  std::int64_t eval_seed = 20261129;  // task.eval_seed: evaluation data of a whole sweep
+  ModelOptions model;
+  OptimizerOptions optimizer;
+  TrainOptions train;
+  RunOptions run;
+
+  struct Chosen {
+    std::string name;
+    std::unique_ptr<Options> options;
+  };
+  Chosen task, backbone, encoding;
+
+  /// The whole file as one list of fields, bound to this object.
+  const FieldList& fields() const { return fields_; }
+  MixerChoice mixer() const;
+  std::unique_ptr<Task> make_task() const;
+
+  /// Reads `document.value()` (after patches) into this object and checks everything that can be checked before
+  /// training: keys, types, ranges, plugins, and whether the pair fits. All mistakes become problems of the document.
+  /// On success lanes and micro-batch are resolved.
+  void read(Document& document);
+
+  const Registry& registry() const { return registry_; }
+
+ private:
+  void check(Document& document);
+  void resolve();
+
+  const Registry& registry_;
+  FieldList fields_;
+};
+
+/// One point of a sweep, or a single run: complete, and named by its content.
+struct Trial {
+  Json spec;       // resolved, every default written out, with `run` and `note`
+  std::string id;  // UUID v5 of identity(spec)
+};
+
+/// The part of a resolved spec that decides the bits: without $schema, note and run, with the device kind.
+Json identity(const Json& resolved, const std::string& device_kind);
+Trial make_trial(const ExperimentSpec& spec);
+
+/// Default lanes and micro-batch: from the shapes alone, never from the machine, since they are part of the bits.
+std::int64_t default_lanes(std::int64_t batch);
+std::int64_t default_micro_batch(std::int64_t rows_per_lane, std::int64_t tokens, std::int64_t dim);
+
+}  // namespace phasor
