@@ -1,0 +1,84 @@
+#include "core/ops/gla/gla.h"
+
+#include <algorithm>
+
+#include "core/ops/gla/kernel.h"
+
+namespace phasor::ops {
+
+namespace {
+
+GlaSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_gate, const Tensor& state_in,
+                  std::int64_t chunk) {
+  const Shape& keys = k.shape();
+  PHASOR_CHECK(q.shape().rank() == 4 && keys.rank() == 4 && v.shape().rank() == 4,
+               "gla wants [batch, time, heads, width], not q " + q.shape().text() + ", k " + keys.text() + ", v " +
+                   v.shape().text());
+  const std::int64_t batch = keys[0], time = keys[1], heads = keys[2], key_width = keys[3], value_width = v.size(-1);
+  PHASOR_CHECK(heads > 0 && key_width > 0 && value_width > 0, "gla wants heads with elements: k " + keys.text());
+  PHASOR_CHECK(q.shape() == Shape({batch, time, q.size(2), key_width}) && q.size(2) > 0 && q.size(2) % heads == 0,
+               "gla queries " + q.shape().text() + " for keys " + keys.text());
+  PHASOR_CHECK(v.shape() == Shape({batch, time, heads, value_width}),
+               "gla values " + v.shape().text() + " for keys " + keys.text());
+  PHASOR_CHECK(log_gate.shape() == keys, "gla gates " + log_gate.shape().text() + " for keys " + keys.text());
+  PHASOR_CHECK(!state_in || state_in.shape() == Shape({batch, heads, key_width, value_width}),
+               "gla state " + state_in.shape().text() + " for keys " + keys.text());
+  PHASOR_CHECK(chunk >= 0, "gla chunk is negative");
+  // Longer where a state is large, since one is kept for every chunk; a chunk of one head stays in the L1 cache.
+  if (chunk == 0) chunk = key_width * value_width <= 32 * 32 ? 32 : 64;
+  chunk = std::clamp<std::int64_t>(chunk, 1, std::max<std::int64_t>(time, 1));
+  return {batch, time, heads, q.size(2) / heads, key_width, value_width, chunk};
+}
+
+}  // namespace
+
+GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_gate, double scale,
+              const Tensor& state_in, bool want_state, std::int64_t chunk) {
+  const GlaSizes s = sizes_of(q, k, v, log_gate, state_in, chunk);
+  const double work = static_cast<double>(s.batch * s.time * s.heads * s.group * s.key_width * s.value_width);
+  const Tensor o = tape.output({s.batch, s.time, s.heads * s.group, s.value_width}, {&q, &k, &v, &log_gate, &state_in});
+  Tensor state;
+  if (want_state) {
+    state = tape.output({s.batch, s.heads, s.key_width, s.value_width}, {&k, &v, &log_gate, &state_in});
+  }
+  Tensor starts;
+  if (tape.wants(o)) starts = tape.empty({s.batch * s.heads, s.chunks() * s.state()});
+  const Tensor scratch = tape.empty({s.forward_scratch()});
+  launch(tape.stream(), gla_forward,
+         {q.view(), k.view(), v.view(), log_gate.view(), state_in.view(), o.view(), state.view(), starts.view(),
+          scratch.view(), s, scale},
+         5.0 * work);
+  if (!tape.wants(o)) return {o, state};
+  tape.record([=](Tape& t) {
+    const Tensor d_o = t.take(o), d_state = t.take(state);
+    if (!d_o && !d_state) return;
+    const auto dq = t.gradient(q), dk = t.gradient(k), dv = t.gradient(v), dg = t.gradient(log_gate);
+    const auto d_in = t.gradient(state_in);
+    const Tensor memory = t.empty({s.backward_scratch()});
+    launch(t.stream(), gla_backward,
+           {q.view(),
+            k.view(),
+            v.view(),
+            log_gate.view(),
+            starts.view(),
+            d_o.view(),
+            d_state.view(),
+            memory.view(),
+            dq.tensor.view(),
+            dk.tensor.view(),
+            dv.tensor.view(),
+            dg.tensor.view(),
+            d_in.tensor.view(),
+            dq.accumulate,
+            dk.accumulate,
+            dv.accumulate,
+            dg.accumulate,
+            d_in.accumulate,
+            s,
+            scale},
+           14.0 * work);
+  });
+  return {o, state};
+}
+
+}  // namespace phasor::ops
