@@ -24,10 +24,10 @@ class Options {
 
 /// What the host knows of everything a plugin registers.
 struct PluginInfo {
-  std::string name;      // as in the experiment file
-  int revision = 1;      // of the numbers it makes: raised when results change
-  std::string help;      // one line
-  std::string library;   // file it came from; filled in by the loader
+  std::string name;     // as in the experiment file
+  int revision = 1;     // of the numbers it makes: raised when results change
+  std::string help;     // one line
+  std::string library;  // file it came from; filled in by the loader
 };
 
 class EncodingPlugin {
@@ -46,7 +46,8 @@ class BackbonePlugin {
   virtual std::optional<std::string> refuses(const Options&, std::int64_t dim) const = 0;
   virtual MixerShape shape(const Options&, std::int64_t dim) const = 0;
   virtual Hook offers(const Options&) const = 0;
-  virtual std::unique_ptr<Mixer> make(const Options&, std::int64_t dim, double norm_eps, const ParameterScope&) const = 0;
+  virtual std::unique_ptr<Mixer> make(const Options&, std::int64_t dim, double norm_eps,
+                                      const ParameterScope&) const = 0;
   PluginInfo info;
 };
 
@@ -77,7 +78,8 @@ struct EncodingOf final : EncodingPlugin {
   std::optional<std::string> refuses(const Options& o, const MixerShape& shape) const override {
     return E::refuses(typed<O>(o), shape);
   }
-  std::unique_ptr<Encoding> make(const Options& o, const MixerShape& shape, const ParameterScope& scope) const override {
+  std::unique_ptr<Encoding> make(const Options& o, const MixerShape& shape,
+                                 const ParameterScope& scope) const override {
     return std::make_unique<E>(typed<O>(o), shape, scope);
   }
 };
@@ -86,10 +88,13 @@ template <class M>
 struct BackboneOf final : BackbonePlugin {
   using O = typename M::Options;
   std::unique_ptr<Options> options() const override { return std::make_unique<TypedOptions<O>>(); }
-  std::optional<std::string> refuses(const Options& o, std::int64_t dim) const override { return M::refuses(typed<O>(o), dim); }
+  std::optional<std::string> refuses(const Options& o, std::int64_t dim) const override {
+    return M::refuses(typed<O>(o), dim);
+  }
   MixerShape shape(const Options& o, std::int64_t dim) const override { return M::shape(typed<O>(o), dim); }
   Hook offers(const Options& o) const override { return M::offers(typed<O>(o)); }
-  std::unique_ptr<Mixer> make(const Options& o, std::int64_t dim, double eps, const ParameterScope& scope) const override {
+  std::unique_ptr<Mixer> make(const Options& o, std::int64_t dim, double eps,
+                              const ParameterScope& scope) const override {
     return std::make_unique<M>(typed<O>(o), dim, eps, scope);
   }
 };
@@ -103,7 +108,8 @@ struct TaskOf final : TaskPlugin {
 };
 }  // namespace detail
 
-/// Everything plugins brought, by kind and name. Filled once at start, then only read.
+/// Everything plugins brought, by kind, in order of name. Filled once at start, then only read. What it makes may
+/// outlive it: the code of a plugin stays until the process ends.
 class Registry {
  public:
   template <class E>
@@ -126,8 +132,12 @@ class Registry {
   const std::vector<std::unique_ptr<BackbonePlugin>>& backbones() const { return backbones_; }
   const std::vector<std::unique_ptr<TaskPlugin>>& tasks() const { return tasks_; }
 
-  /// Loader only: the library whose register_all runs now. A duplicate name throws UserError naming both libraries.
-  void from_library(std::string file) { library_ = std::move(file); }
+  /// Files that were loaded, in the order of loading.
+  const std::vector<std::string>& libraries() const { return libraries_; }
+
+  /// Loader only: the library whose register_all runs now; "" when it is done, then it is this program that registers.
+  /// A duplicate name throws UserError naming both libraries.
+  void from_library(std::string file);
   /// Loader only: forgets what the library registered (its register_all threw half-way).
   void forget(const std::string& library);
 
@@ -139,6 +149,7 @@ class Registry {
   std::vector<std::unique_ptr<EncodingPlugin>> encodings_;
   std::vector<std::unique_ptr<BackbonePlugin>> backbones_;
   std::vector<std::unique_ptr<TaskPlugin>> tasks_;
+  std::vector<std::string> libraries_;
   std::string library_;
 };
 

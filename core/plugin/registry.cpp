@@ -1,0 +1,91 @@
+#include "core/plugin/registry.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/base/error.h"
+
+namespace phasor {
+
+namespace {
+
+std::string file_text(const std::string& library) { return library.empty() ? "this program" : library; }
+
+bool is_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+/// Kept in order of name, so that help and messages do not depend on the order of files.
+template <class Plugin>
+void insert(std::vector<std::unique_ptr<Plugin>>& all, std::unique_ptr<Plugin> plugin, const char* kind) {
+  const PluginInfo& info = plugin->info;
+  const std::string place = std::string(kind) + " \"" + info.name + "\": ";
+  if (!is_name(info.name)) {
+    throw UserError(place + "found an odd name in " + file_text(info.library) +
+                    ", expected letters, digits, '_' and '-'; rename it in the plugin's source");
+  }
+  const auto at = std::lower_bound(all.begin(), all.end(), info.name,
+                                   [](const auto& known, const std::string& name) { return known->info.name < name; });
+  if (at != all.end() && (*at)->info.name == info.name) {
+    const std::string& other = (*at)->info.library;
+    if (other == info.library) {
+      throw UserError(place + "found twice in " + file_text(other) + ", expected one of each name; rename one of them");
+    }
+    throw UserError(place + "found in " + file_text(other) + " and in " + file_text(info.library) +
+                    ", expected one of each name; remove one of the two files or rename what it registers");
+  }
+  all.insert(at, std::move(plugin));
+}
+
+template <class Plugin>
+const Plugin* find(const std::vector<std::unique_ptr<Plugin>>& all, const std::string& name) {
+  for (const auto& plugin : all) {
+    if (plugin->info.name == name) return plugin.get();
+  }
+  return nullptr;
+}
+
+template <class Plugin>
+void erase(std::vector<std::unique_ptr<Plugin>>& all, const std::string& library) {
+  std::erase_if(all, [&](const auto& plugin) { return plugin->info.library == library; });
+}
+
+}  // namespace
+
+const EncodingPlugin* Registry::find_encoding(const std::string& name) const { return find(encodings_, name); }
+const BackbonePlugin* Registry::find_backbone(const std::string& name) const { return find(backbones_, name); }
+const TaskPlugin* Registry::find_task(const std::string& name) const { return find(tasks_, name); }
+
+void Registry::from_library(std::string file) {
+  library_ = std::move(file);
+  if (!library_.empty()) libraries_.push_back(library_);
+}
+
+void Registry::forget(const std::string& library) {
+  erase(encodings_, library);
+  erase(backbones_, library);
+  erase(tasks_, library);
+  std::erase(libraries_, library);
+}
+
+void Registry::add(std::unique_ptr<EncodingPlugin> plugin, PluginInfo info) {
+  plugin->info = std::move(info);
+  plugin->info.library = library_;
+  insert(encodings_, std::move(plugin), "encoding");
+}
+
+void Registry::add(std::unique_ptr<BackbonePlugin> plugin, PluginInfo info) {
+  plugin->info = std::move(info);
+  plugin->info.library = library_;
+  insert(backbones_, std::move(plugin), "backbone");
+}
+
+void Registry::add(std::unique_ptr<TaskPlugin> plugin, PluginInfo info) {
+  plugin->info = std::move(info);
+  plugin->info.library = library_;
+  insert(tasks_, std::move(plugin), "task");
+}
+
+}  // namespace phasor
