@@ -1,0 +1,227 @@
+#include <algorithm>
+#include <cstddef>
+
+#include "core/ops/short_conv/kernel.h"
+#include "core/ops/vector_math.h"
+
+namespace phasor::ops {
+
+namespace {
+
+// Channels worked on together through all of time: their taps, sums and window stay in the first-level cache.
+constexpr std::int64_t block = 256;
+
+/// Channels first .. first+count-1 of a call.
+struct Part {
+  std::int64_t first, count, window;
+};
+
+/// out = start + sum_j taps_j input(j). The number of taps is a constant for the usual windows.
+template <int fixed, class T, class Input>
+inline void weighted_sum(const Part& part, const View& taps, Input input, const T* start, T* out) {
+  if constexpr (fixed > 0) {
+    const T* w[std::size_t{fixed}];
+    const T* x[std::size_t{fixed}];
+    for (int j = 0; j < fixed; ++j) {
+      w[j] = row<T>(taps, j) + part.first;
+      x[j] = input(j);
+    }
+#pragma omp simd
+    for (std::int64_t i = 0; i < part.count; ++i) {
+      T sum = start[i];
+      for (int j = 0; j < fixed; ++j) sum += w[j][i] * x[j][i];
+      out[i] = sum;
+    }
+  } else {
+#pragma omp simd
+    for (std::int64_t i = 0; i < part.count; ++i) out[i] = start[i];
+    for (std::int64_t j = 0; j < part.window; ++j) {
+      const T* w = row<T>(taps, j) + part.first;
+      const T* x = input(j);
+#pragma omp simd
+      for (std::int64_t i = 0; i < part.count; ++i) out[i] += w[i] * x[i];
+    }
+  }
+}
+
+/// sums_j += d input(j), and the bias row after them += d.
+template <int fixed, class T, class Input>
+inline void add_products(const Part& part, const View& sums, Input input, const T* d) {
+  T* bias = row<T>(sums, part.window) + part.first;
+  if constexpr (fixed > 0) {
+    T* w[std::size_t{fixed}];
+    const T* x[std::size_t{fixed}];
+    for (int j = 0; j < fixed; ++j) {
+      w[j] = row<T>(sums, j) + part.first;
+      x[j] = input(j);
+    }
+#pragma omp simd
+    for (std::int64_t i = 0; i < part.count; ++i) {
+      for (int j = 0; j < fixed; ++j) w[j][i] += d[i] * x[j][i];
+      bias[i] += d[i];
+    }
+  } else {
+    for (std::int64_t j = 0; j < part.window; ++j) {
+      T* w = row<T>(sums, j) + part.first;
+      const T* x = input(j);
+#pragma omp simd
+      for (std::int64_t i = 0; i < part.count; ++i) w[i] += d[i] * x[i];
+    }
+#pragma omp simd
+    for (std::int64_t i = 0; i < part.count; ++i) bias[i] += d[i];
+  }
+}
+
+template <class T>
+void transpose_weight(const Part& part, const View& weight, const View& bias, const View& taps) {
+  for (std::int64_t j = 0; j < part.window; ++j)
+    for (std::int64_t c = part.first; c < part.first + part.count; ++c) row<T>(taps, j)[c] = row<T>(weight, c)[j];
+  T* last = row<T>(taps, part.window);
+  for (std::int64_t c = part.first; c < part.first + part.count; ++c)
+    last[c] = bias.data != nullptr ? static_cast<const T*>(bias.data)[c] : T(0);
+}
+
+/// Row h of the history is the input at time h - window.
+template <class T>
+void load_history(const Part& part, const View& state, std::int64_t state_row, const View& history) {
+  for (std::int64_t h = 0; h < part.window; ++h)
+    for (std::int64_t c = part.first; c < part.first + part.count; ++c)
+      row<T>(history, h)[c] = state.data != nullptr ? row<T>(state, state_row + c)[h] : T(0);
+}
+
+/// Calls body(part) for every block of channels.
+template <class Body>
+void for_blocks(const ShortConvShape& shape, Body body) {
+  for (std::int64_t first = 0; first < shape.channels; first += block)
+    body(Part{first, std::min(block, shape.channels - first), shape.window});
+}
+
+template <class T, int fixed>
+void forward_window(const ShortConvForward& a) {
+  const ShortConvShape& s = a.shape;
+  for_blocks(s, [&](const Part& part) {
+    transpose_weight<T>(part, a.weight, a.bias, a.taps);
+    const T* bias = row<T>(a.taps, s.window) + part.first;
+    for (std::int64_t b = 0; b < s.batch; ++b) {
+      load_history<T>(part, a.state_in, b * s.channels, a.history);
+      const auto input = [&](std::int64_t t) {
+        return (t >= 0 ? row<T>(a.x, b * s.time + t) : row<T>(a.history, t + s.window)) + part.first;
+      };
+      for (std::int64_t t = 0; t < s.time; ++t) {
+        T* y = row<T>(a.y, b * s.time + t) + part.first;
+        weighted_sum<fixed>(
+            part, a.taps, [&](std::int64_t j) { return input(t - (s.window - 1) + j); }, bias, y);
+        if (!s.silu) continue;
+#pragma omp simd
+        for (std::int64_t i = 0; i < part.count; ++i) y[i] = math::silu(y[i]);
+      }
+      if (a.state_out.data == nullptr) continue;
+      for (std::int64_t j = 0; j < s.window; ++j) {
+        const T* x = input(s.time - s.window + j);
+        for (std::int64_t i = 0; i < part.count; ++i) row<T>(a.state_out, b * s.channels + part.first + i)[j] = x[i];
+      }
+    }
+  });
+}
+
+template <class T, int fixed>
+void backward_window(const ShortConvBackward& a) {
+  const ShortConvShape& s = a.shape;
+  const bool want_sums = a.dweight.data != nullptr || a.dbias.data != nullptr;
+  for_blocks(s, [&](const Part& part) {
+    const auto clear = [&](T* line) { std::fill_n(line, part.count, T(0)); };
+    transpose_weight<T>(part, a.weight, a.bias, a.taps);
+    const T* bias = row<T>(a.taps, s.window) + part.first;
+    for (std::int64_t j = 0; j <= s.window; ++j) clear(row<T>(a.dtaps, j) + part.first);
+    T* spare = row<T>(a.dz, s.window) + part.first;
+    T* zeros = row<T>(a.dz, s.window + 1) + part.first;
+    clear(zeros);
+    for (std::int64_t b = 0; b < s.batch; ++b) {
+      load_history<T>(part, a.state_in, b * s.channels, a.history);
+      const auto input = [&](std::int64_t t) {
+        return (t >= 0 ? row<T>(a.x, b * s.time + t) : row<T>(a.history, t + s.window)) + part.first;
+      };
+      // dz of the times t .. t+window-1; zero outside the sequence.
+      const auto dz = [&](std::int64_t t) { return row<T>(a.dz, (t + s.window) % s.window) + part.first; };
+      for (std::int64_t j = 0; j < s.window; ++j) clear(dz(j));
+      const auto pull = [&](std::int64_t t, const T* start, T* out) {
+        weighted_sum<fixed>(
+            part, a.taps, [&](std::int64_t j) { return dz(t + (s.window - 1) - j); }, start, out);
+      };
+      // Adds what comes straight through the outgoing state, which holds the times time-window .. time-1.
+      const auto add_state = [&](std::int64_t t, T* out) {
+        const std::int64_t j = t - (s.time - s.window);
+        if (a.dstate_out.data == nullptr || j < 0) return;
+        for (std::int64_t i = 0; i < part.count; ++i)
+          out[i] += row<T>(a.dstate_out, b * s.channels + part.first + i)[j];
+      };
+      for (std::int64_t t = s.time - 1; t >= 0; --t) {
+        const T* dy = row<T>(a.dy, b * s.time + t) + part.first;
+        T* d = dz(t);
+        const auto window = [&](std::int64_t j) { return input(t - (s.window - 1) + j); };
+        if (s.silu) {
+          weighted_sum<fixed>(part, a.taps, window, bias, d);
+#pragma omp simd
+          for (std::int64_t i = 0; i < part.count; ++i) d[i] = dy[i] * math::silu_slope(d[i]);
+        } else {
+#pragma omp simd
+          for (std::int64_t i = 0; i < part.count; ++i) d[i] = dy[i];
+        }
+        if (want_sums) add_products<fixed>(part, a.dtaps, window, d);
+        if (a.dx.data == nullptr) continue;
+        T* dx = row<T>(a.dx, b * s.time + t) + part.first;
+        pull(t, a.accumulate_dx ? dx : zeros, dx);
+        add_state(t, dx);
+      }
+      if (a.dstate_in.data == nullptr) continue;
+      for (std::int64_t t = -1; t >= -s.window; --t) {
+        clear(dz(t));
+        if (t > -s.window)
+          pull(t, zeros, spare);
+        else
+          clear(spare);
+        add_state(t, spare);
+        for (std::int64_t i = 0; i < part.count; ++i) {
+          T& to = row<T>(a.dstate_in, b * s.channels + part.first + i)[t + s.window];
+          to = a.accumulate_dstate_in ? to + spare[i] : spare[i];
+        }
+      }
+    }
+    for (std::int64_t c = part.first; c < part.first + part.count; ++c) {
+      if (a.dbias.data != nullptr) static_cast<T*>(a.dbias.data)[c] += row<T>(a.dtaps, s.window)[c];
+      if (a.dweight.data == nullptr) continue;
+      for (std::int64_t j = 0; j < s.window; ++j) row<T>(a.dweight, c)[j] += row<T>(a.dtaps, j)[c];
+    }
+  });
+}
+
+template <class T>
+void forward(const ShortConvForward& a) {
+  switch (a.shape.window) {
+    case 4:
+      return forward_window<T, 4>(a);
+    case 3:
+      return forward_window<T, 3>(a);
+    default:
+      return forward_window<T, 0>(a);
+  }
+}
+
+template <class T>
+void backward(const ShortConvBackward& a) {
+  switch (a.shape.window) {
+    case 4:
+      return backward_window<T, 4>(a);
+    case 3:
+      return backward_window<T, 3>(a);
+    default:
+      return backward_window<T, 0>(a);
+  }
+}
+
+}  // namespace
+
+const Kernel<ShortConvForward> short_conv_forward{"short_conv.forward", forward<float>, forward<double>};
+const Kernel<ShortConvBackward> short_conv_backward{"short_conv.backward", backward<float>, backward<double>};
+
+}  // namespace phasor::ops
