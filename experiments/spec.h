@@ -81,6 +81,7 @@ class ExperimentSpec {
   void resolve();
 
   const Registry& registry_;
+  std::string schema_;
   FieldList fields_;
 };
 

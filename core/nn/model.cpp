@@ -41,24 +41,30 @@ struct Model::Layer {
 
 namespace {
 
-[[noreturn]] void refuse_pair(const MixerChoice& choice, const std::string& reason) {
-  throw UserError(fmt::format("model.encoding: {} does not fit the backbone {}: {}", choice.encoding->info.name,
-                              choice.backbone->info.name, reason));
-}
-
-MixerShape fitting_shape(const ModelOptions& options, const MixerChoice& choice) {
-  if (const auto reason = choice.backbone->refuses(*choice.backbone_options, options.dim))
-    throw UserError(fmt::format("model.backbone: {} with model.dim {}: {}", choice.backbone->info.name, options.dim, *reason));
-  const MixerShape shape = choice.backbone->shape(*choice.backbone_options, options.dim);
-  if (const auto reason = choice.encoding->refuses(*choice.encoding_options, shape)) refuse_pair(choice, *reason);
-  return shape;
+Misfit pair_misfit(const MixerChoice& choice, const std::string& reason) {
+  return {"model.encoding", fmt::format("{} does not fit the backbone {}: {}", choice.encoding->info.name,
+                                        choice.backbone->info.name, reason)};
 }
 
 }  // namespace
 
+std::optional<Misfit> find_misfit(const ModelOptions& options, const MixerChoice& choice) {
+  if (const auto reason = choice.backbone->refuses(*choice.backbone_options, options.dim))
+    return Misfit{"model.backbone", fmt::format("{} does not fit model.dim {}: {}", choice.backbone->info.name,
+                                                options.dim, *reason)};
+  const MixerShape shape = choice.backbone->shape(*choice.backbone_options, options.dim);
+  if (const auto reason = choice.encoding->refuses(*choice.encoding_options, shape)) return pair_misfit(choice, *reason);
+  ParameterStore scratch;
+  const auto encoding = choice.encoding->make(*choice.encoding_options, shape, ParameterScope(scratch, "", options.init_std));
+  if (!contains(choice.backbone->offers(*choice.backbone_options), encoding->hook()))
+    return pair_misfit(choice, "the backbone has no place where it could act");
+  return std::nullopt;
+}
+
 Model::Model(const ModelOptions& options, std::int64_t vocabulary, const MixerChoice& choice, ParameterStore& store)
     : options_(options) {
-  const MixerShape shape = fitting_shape(options, choice);
+  if (const auto misfit = find_misfit(options, choice)) throw UserError(misfit->path + ": " + misfit->reason);
+  const MixerShape shape = choice.backbone->shape(*choice.backbone_options, options.dim);
   const ParameterScope root(store, "", options.init_std);
   embedding_ = root.add("embeddings.weight", {vocabulary, options.dim}, Init::normal(options.init_std));
   for (std::int64_t i = 0; i < options.layers; ++i) {
@@ -67,8 +73,6 @@ Model::Model(const ModelOptions& options, std::int64_t vocabulary, const MixerCh
     layer->attn_norm = scope.ones("attn_norm.weight", {options.dim});
     layer->mixer = choice.backbone->make(*choice.backbone_options, options.dim, options.norm_eps, scope.child("attn"));
     layer->encoding = choice.encoding->make(*choice.encoding_options, shape, scope.child("encoding"));
-    if (!contains(choice.backbone->offers(*choice.backbone_options), layer->encoding->hook()))
-      refuse_pair(choice, "the backbone offers no place for it");
     layer->mlp_norm = scope.ones("mlp_norm.weight", {options.dim});
     layer->mlp_width = options.mlp.width ? *options.mlp.width : swiglu_width(options.dim, options.mlp.ratio);
     const Parameter gate = scope.weight("mlp.gate_proj.weight", layer->mlp_width, options.dim);

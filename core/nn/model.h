@@ -44,12 +44,18 @@ struct MixerChoice {
   const Options* encoding_options = nullptr;
 };
 
+/// Why a choice cannot be built: the section of the experiment and the reason. Cheap; nothing is allocated.
+struct Misfit {
+  std::string path, reason;
+};
+std::optional<Misfit> find_misfit(const ModelOptions&, const MixerChoice&);
+
 /// ids -> embedding -> layers x (x += mixer(rms_norm(x)); x += swiglu(rms_norm(x))) -> rms_norm -> head (layers.md 2).
 /// Parameters: embeddings.weight, layers.i.{attn_norm.weight, attn.*, encoding.*, mlp_norm.weight,
 /// mlp.{gate,up,down}_proj.weight}, norm.weight, lm_head.weight.
 class Model {
  public:
-  /// Declares all parameters. Throws UserError when the pair does not fit: found, expected, what to do.
+  /// Declares all parameters. Throws UserError when there is a misfit.
   Model(const ModelOptions&, std::int64_t vocabulary, const MixerChoice&, ParameterStore&);
   ~Model();
 

@@ -1,0 +1,60 @@
+# Sourced by ./run and ./test: installs what is missing on Debian 12 and configures the build.
+# After it: $root is the project, $build the build folder.
+
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=${PHASOR_BUILD:-$root/build}
+
+# install_missing PACKAGE...: nothing happens when all are there.
+install_missing() {
+  local missing=()
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  echo "installing: ${missing[*]}"
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || {
+      echo "not root and no sudo; as root: apt-get install ${missing[*]}" >&2
+      exit 2
+    }
+    as_root=(sudo)
+  fi
+  local log
+  log=$(mktemp)
+  if ! { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "installing failed; the lines above are apt's own" >&2
+    exit 2
+  fi
+  rm -f "$log"
+}
+
+build_packages=(g++ cmake ninja-build git libdnnl-dev libhdf5-dev nlohmann-json3-dev libfmt-dev libboost-dev
+  libboost-filesystem-dev libboost-program-options-dev)
+test_packages=(libgtest-dev python3 python3-h5py binutils)
+
+# configure [cmake options]: a second call with the same options does nothing that takes time.
+configure() {
+  local log
+  log=$(mktemp)
+  if ! cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE="${PHASOR_BUILD_TYPE:-Release}" "$@" >"$log" 2>&1; then
+    cat "$log" >&2
+    exit 2
+  fi
+  rm -f "$log"
+}
+
+# compile [targets]: quiet unless something fails.
+compile() {
+  local log
+  log=$(mktemp)
+  if ! cmake --build "$build" --target "${@:-all}" >"$log" 2>&1; then
+    grep -E 'error|FAILED|undefined' -A 4 "$log" | head -n 60 >&2 || tail -n 60 "$log" >&2
+    echo "the build failed; everything it said is in $log" >&2
+    exit 2
+  fi
+  rm -f "$log"
+}

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace phasor {
+
+/// Counts gradient-norm spikes: steps whose norm is more than five times the median of the 64 steps before (at least 16).
+class SpikeCounter {
+ public:
+  /// Returns whether this step is a spike.
+  bool add(double grad_norm);
+  std::int64_t spikes() const { return spikes_; }
+
+ private:
+  std::deque<double> recent_;  // in order of time
+  std::vector<double> sorted_;
+  std::int64_t spikes_ = 0;
+};
+
+}  // namespace phasor

@@ -1,0 +1,169 @@
+#include "experiments/spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/hash.h"
+
+namespace phasor {
+
+namespace {
+
+/// A section of the file that is made of several objects.
+struct Section {
+  std::function<void(FieldList&)> list;
+  void fields(FieldList& f) { list(f); }
+};
+
+template <class Plugin>
+std::vector<std::string> names_of(const std::vector<std::unique_ptr<Plugin>>& plugins) {
+  std::vector<std::string> names;
+  for (const auto& plugin : plugins) names.push_back(plugin->info.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// A section whose "name" chooses a plugin; `extra` adds fields of the host.
+template <class Find>
+void plugin_field(FieldList& f, const std::string& name, std::vector<std::string> names, const std::string& help,
+                  ExperimentSpec::Chosen& chosen, const Find& find, const std::function<void(FieldList&)>& extra = {}) {
+  const auto fields_of = [extra](Options& options) {
+    FieldList list;
+    options.fields(list);
+    if (extra) extra(list);
+    return list;
+  };
+  f.named(
+      name, std::move(names), help,
+      [&chosen, find, fields_of](const std::string& plugin) {
+        chosen.name = plugin;
+        chosen.options = find(plugin)->options();
+        return fields_of(*chosen.options);
+      },
+      [&chosen] { return chosen.name; },
+      [find, fields_of](const std::string& plugin) { return fields_of(*find(plugin)->options()); });
+}
+
+}  // namespace
+
+void TrainOptions::fields(FieldList& f) {
+  f.integer("steps", steps, "updates", Range::at_least(1));
+  f.integer("batch", batch, "rows per update", Range::at_least(1));
+  f.integer("lanes", lanes, "gradient buffers the rows of a batch are dealt to; not set: from the shapes", Range::at_least(1));
+  f.integer("micro_batch", micro_batch, "rows a lane works on at a time; not set: from the shapes", Range::at_least(1));
+  f.choice("precision", precision, {"f32", "f64"}, "f64 is slow and for checks");
+  f.integer("eval_every", eval_every, "steps between evaluations on valid; 0: only after the last step", Range::at_least(0));
+  f.number("solved_at", solved_at, "sequence accuracy on valid that counts as solved, for steps_to_solve", Range::between(0.0, 1.0));
+}
+
+void RunOptions::fields(FieldList& f) {
+  f.choice("device", device, {"cpu"}, "where to run");
+  f.integer("threads", threads, "of this trial; the result does not depend on it", Range::between(1, 1024));
+  f.integer("log_every", log_every, "steps between stored points of the training curve", Range::at_least(1));
+}
+
+ExperimentSpec::ExperimentSpec(const Registry& registry) : registry_(registry) {
+  fields_.text("$schema", schema_, "for editors; ignored");
+  fields_.text("note", note, "for people; ignored");
+  fields_.integer("seed", seed, "of initialisation, training data and order", Range::between(0, 9.2e18));
+  plugin_field(fields_, "task", names_of(registry.tasks()), "what is learned", task,
+               [&registry](const std::string& n) { return registry.find_task(n); },
+               [this](FieldList& f) {
+                 f.integer("eval_seed", eval_seed, "of valid and test data: one for a whole sweep", Range::between(0, 9.2e18));
+               });
+  Section model_section{[this, &registry](FieldList& f) {
+    model.fields(f);
+    plugin_field(f, "backbone", names_of(registry.backbones()), "mixing over time", backbone,
+                 [&registry](const std::string& n) { return registry.find_backbone(n); });
+    plugin_field(f, "encoding", names_of(registry.encodings()), "how position enters", encoding,
+                 [&registry](const std::string& n) { return registry.find_encoding(n); });
+  }};
+  fields_.object("model", model_section, "the network");
+  const auto schedule_fields = [](ScheduleOptions& schedule, FieldList& f) {
+    f.named("schedule", ScheduleOptions::names(), "learning rate over training",
+            [&schedule](const std::string& n) { return schedule.fields_of(n); }, [&schedule] { return schedule.name; },
+            [](const std::string& n) { return ScheduleOptions().fields_of(n); });
+  };
+  const auto optimizer_fields = [schedule_fields](OptimizerOptions& o) {
+    FieldList f;
+    f.number("lr", o.lr, "peak learning rate", Range::at_least(0.0));
+    o.adamw.fields(f);
+    schedule_fields(o.schedule, f);
+    return f;
+  };
+  fields_.named("optimizer", {"adamw"}, "how parameters are updated",
+                [this, optimizer_fields](const std::string& n) {
+                  optimizer.name = n;
+                  return optimizer_fields(optimizer);
+                },
+                [this] { return optimizer.name; },
+                [optimizer_fields](const std::string&) {
+                  OptimizerOptions shown;
+                  return optimizer_fields(shown);
+                });
+  fields_.object("train", train, "steps and batches");
+  fields_.object("run", run, "how this run is carried out; outside the trial's identity");
+}
+
+MixerChoice ExperimentSpec::mixer() const {
+  return {registry_.find_backbone(backbone.name), backbone.options.get(), registry_.find_encoding(encoding.name),
+          encoding.options.get()};
+}
+
+std::unique_ptr<Task> ExperimentSpec::make_task() const {
+  return registry_.find_task(task.name)->make(*task.options);
+}
+
+void ExperimentSpec::read(Document& document) {
+  read_fields(fields_, document.value(), "", document, fields_);
+  if (document.problems().empty()) check(document);
+  if (document.problems().empty()) resolve();
+}
+
+void ExperimentSpec::check(Document& document) {
+  const std::pair<const Chosen*, const char*> needed[] = {{&task, "task"}, {&backbone, "model.backbone"}, {&encoding, "model.encoding"}};
+  for (const auto& [chosen, path] : needed)
+    if (!chosen->options) document.problem(path, "no name is given; `phasor plugins` lists them");
+  if (!document.problems().empty()) return;
+  if (optimizer.adamw.betas.size() != 2)
+    document.problem("optimizer.betas", fmt::format("{} values, expected 2", optimizer.adamw.betas.size()));
+  if (const auto reason = registry_.find_task(task.name)->refuses(*task.options))
+    document.problem("task", task.name + ": " + *reason);
+  if (const auto misfit = find_misfit(model, mixer())) document.problem(misfit->path, misfit->reason);
+  if (train.lanes && *train.lanes > train.batch)
+    document.problem("train.lanes", fmt::format("{} lanes for a batch of {} rows, expected at most {}", *train.lanes, train.batch, train.batch));
+}
+
+std::int64_t default_lanes(std::int64_t batch) { return std::min<std::int64_t>(4, batch); }
+
+std::int64_t default_micro_batch(std::int64_t rows_per_lane, std::int64_t tokens, std::int64_t dim) {
+  // About 128 k activations of the residual stream at a time; see docs/performance.md.
+  const std::int64_t rows = 131072 / std::max<std::int64_t>(1, tokens * dim);
+  return std::clamp<std::int64_t>(rows, 1, rows_per_lane);
+}
+
+void ExperimentSpec::resolve() {
+  const auto made = make_task();
+  const std::int64_t tokens = made->tokens(made->slices(Split::train).front());
+  if (!train.lanes) train.lanes = default_lanes(train.batch);
+  const std::int64_t per_lane = (train.batch + *train.lanes - 1) / *train.lanes;
+  if (!train.micro_batch) train.micro_batch = default_micro_batch(per_lane, tokens, model.dim);
+}
+
+Json identity(const Json& resolved, const std::string& device_kind) {
+  Json out = resolved;
+  for (const char* key : {"$schema", "note", "run"}) out.erase(key);
+  out["device"] = device_kind;
+  return out;
+}
+
+Trial make_trial(const ExperimentSpec& spec) {
+  Json resolved = write_fields(spec.fields());
+  resolved.erase("$schema");
+  std::string id = uuid5(identity(resolved, "cpu").canonical());
+  return {std::move(resolved), std::move(id)};
+}
+
+}  // namespace phasor

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace phasor {
+
+/// A fixed number of threads that take numbered pieces of work. What a piece computes must depend on its number only,
+/// so that the bits do not depend on how many threads there are.
+class ThreadPool {
+ public:
+  explicit ThreadPool(std::int64_t threads);  // 1 = the calling thread alone
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  std::int64_t threads() const { return threads_; }
+  /// Runs work(0) .. work(count - 1), each once, and returns when all are done. The first exception is thrown again.
+  void run(std::int64_t count, const std::function<void(std::int64_t)>& work);
+
+ private:
+  struct Shared;
+  std::int64_t threads_;
+  std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace phasor

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/graph/tape.h"
+#include "core/nn/model.h"
+#include "core/optim/adamw.h"
+#include "core/optim/schedule.h"
+#include "experiments/data.h"
+#include "experiments/spec.h"
+#include "experiments/thread_pool.h"
+
+namespace phasor {
+
+/// What one update did.
+struct StepResult {
+  double loss = 0.0;           // mean over the supervised tokens of the batch, before the update
+  double lr = 0.0;
+  double grad_norm = 0.0;
+  bool clipped = false;
+  std::int64_t targets = 0;    // supervised tokens; with none there is no update
+};
+
+/// Means over one slice.
+struct SliceResult {
+  double loss = 0.0, token_accuracy = 0.0, sequence_accuracy = 0.0;
+  std::int64_t tokens = 0, rows = 0;  // scored
+};
+
+/// A model in training. A batch is dealt to a fixed number of lanes; a lane works through its rows in micro-batches, in
+/// order, into its own gradient buffer; the buffers are added in the order of the lanes. Threads take lanes, so the bits
+/// do not depend on them. Means are over all supervised tokens of the batch, exactly.
+class Trainer {
+ public:
+  explicit Trainer(const ExperimentSpec& spec);
+  ~Trainer();
+
+  StepResult step();  // the next update
+  std::int64_t steps_done() const { return steps_done_; }
+  SliceResult evaluate(const EvaluationData& data);
+
+  const Task& task() const { return *task_; }
+  const Slice& train_slice() const { return train_slice_; }
+  const ParameterStore& parameters() const { return parameters_; }
+  std::int64_t micro_batch() const { return micro_batch_; }
+  ThreadPool& pool() { return pool_; }
+  /// Collects time per kernel from now on (phasor bench); nullptr stops.
+  void profile(bool on);
+  Profile collected() const;  // of all lanes
+  /// Blocks taken from the system by all lanes: constant after the first step.
+  std::int64_t system_blocks() const;
+
+ private:
+  struct Lane;
+  struct Scored;
+  void draw_batch(Lane& lane, std::int64_t step);
+  void forward_backward(Lane& lane, std::int64_t targets);
+  static Scored gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity);
+  void add_lanes();
+
+  const ExperimentSpec& spec_;
+  std::unique_ptr<Task> task_;
+  Slice train_slice_;
+  std::int64_t micro_batch_;
+  ParameterStore parameters_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<AdamW> optimizer_;
+  Schedule schedule_;
+  ThreadPool pool_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::int64_t steps_done_ = 0;
+};
+
+}  // namespace phasor
