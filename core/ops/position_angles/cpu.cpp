@@ -1,0 +1,23 @@
+#include "core/ops/position_angles/kernel.h"
+#include "core/ops/vector_math.h"
+
+namespace phasor::ops {
+
+namespace {
+
+template <class T>
+void forward(const PositionAngles& a) {
+  const double* frequency = static_cast<const double*>(a.frequencies.data);
+  for (std::int64_t t = 0; t < a.time; ++t) {
+    const double position = static_cast<double>(a.offset + t);
+    T* angle = row<T>(a.angle, t);
+#pragma omp simd
+    for (std::int64_t i = 0; i < a.planes; ++i) angle[i] = static_cast<T>(math::reduce_angle(position * frequency[i]));
+  }
+}
+
+}  // namespace
+
+const Kernel<PositionAngles> position_angles_forward{"position_angles", forward<float>, forward<double>};
+
+}  // namespace phasor::ops
