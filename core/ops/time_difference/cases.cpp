@@ -1,0 +1,51 @@
+#include "core/ops/case.h"
+#include "core/ops/time_difference/time_difference.h"
+
+namespace phasor::ops {
+
+namespace {
+
+std::vector<Array> plain(const Shape& shape, bool has_state, bool want_state, std::span<const Array> in) {
+  const std::int64_t batch = shape[0], time = shape[1], width = shape.width();
+  const auto at = [&](std::int64_t b, std::int64_t t, std::int64_t c) {
+    if (t >= 0) return in[0].values[static_cast<std::size_t>((b * time + t) * width + c)];
+    return has_state ? in[1].values[static_cast<std::size_t>(b * width + c)] : 0.0;
+  };
+  Array y{shape, {}}, state{{batch, width}, {}};
+  for (std::int64_t b = 0; b < batch; ++b)
+    for (std::int64_t t = 0; t < time; ++t)
+      for (std::int64_t c = 0; c < width; ++c) y.values.push_back(at(b, t, c) - at(b, t - 1, c));
+  for (std::int64_t b = 0; b < batch; ++b)
+    for (std::int64_t c = 0; c < width; ++c) state.values.push_back(at(b, time - 1, c));
+  if (!want_state) return {y};
+  return {y, state};
+}
+
+OpCase make(const std::string& name, const Shape& shape, bool has_state, bool want_state) {
+  OpCase op;
+  op.name = "time_difference_" + name;
+  op.inputs.push_back({"x", shape});
+  if (has_state) op.inputs.push_back({"state", {shape[0], shape.width()}});
+  op.run = [=](Tape& tape, std::span<const Tensor> in) {
+    const Difference out = time_difference(tape, in[0], has_state ? in[1] : Tensor(), want_state);
+    return want_state ? std::vector{out.y, out.state} : std::vector{out.y};
+  };
+  op.reference = [=](std::span<const Array> in) { return plain(shape, has_state, want_state, in); };
+  op.tolerance = 1e-6;
+  return op;
+}
+
+}  // namespace
+
+std::vector<OpCase> time_difference_cases() {
+  return {make("no_rows", {0, 4, 3}, true, true),
+          make("no_time", {2, 0, 5}, true, true),
+          make("no_time_no_state", {2, 0, 5}, false, true),
+          make("one", {1, 1, 1}, false, false),
+          make("one_token", {2, 1, 7}, true, true),
+          make("plain", {2, 7, 64}, false, false),
+          make("state", {3, 5, 65}, true, true),
+          make("heads", {2, 65, 2, 3}, true, true)};
+}
+
+}  // namespace phasor::ops
