@@ -1,0 +1,30 @@
+#include "core/ops/head_linear/head_linear.h"
+
+#include "core/ops/head_linear/kernel.h"
+
+namespace phasor::ops {
+
+Tensor head_linear(Tape& tape, const Tensor& x, const Tensor& weight) {
+  PHASOR_CHECK(
+      x.shape().rank() == 4 && weight.shape().rank() == 3 && weight.size(0) == x.size(2) && weight.size(1) == x.size(3),
+      "head_linear of " + x.shape().text() + " with weight " + weight.shape().text());
+  const std::int64_t rows = x.rows(), heads = x.size(2), in = x.size(3), out = weight.size(2);
+  const Tensor y = tape.output(x.shape().with_row({heads, out}), {&x, &weight});
+  const double flops = 2.0 * static_cast<double>(x.size()) * static_cast<double>(out);
+  launch(tape.stream(), head_linear_forward, {x.view(), weight.view(), y.view(), rows, heads, in, out}, flops);
+  if (!tape.wants(y)) return y;
+  tape.record([=](Tape& t) {
+    const Tensor dy = t.take(y);
+    if (!dy) return;
+    const auto dx = t.gradient(x), dweight = t.gradient(weight);
+    if (dweight.tensor && !dweight.accumulate) zero(dweight.tensor);
+    const double products = (dx.tensor ? 1.0 : 0.0) + (dweight.tensor ? 1.0 : 0.0);
+    launch(t.stream(), head_linear_backward,
+           {x.view(), weight.view(), dy.view(), dx.tensor.view(), dweight.tensor.view(), rows, heads, in, out,
+            dx.accumulate},
+           products * flops);
+  });
+  return y;
+}
+
+}  // namespace phasor::ops
