@@ -23,8 +23,8 @@ class InternalError : public std::logic_error {
 }  // namespace phasor
 
 /// PHASOR_CHECK(condition, message): `message` (anything that makes a std::string) is only evaluated on failure.
-#define PHASOR_CHECK(condition, message)                                        \
-  do {                                                                          \
-    if (!(condition)) [[unlikely]]                                              \
+#define PHASOR_CHECK(condition, message)                                            \
+  do {                                                                              \
+    if (!(condition)) [[unlikely]]                                                  \
       ::phasor::check_failed(#condition, __FILE__, __LINE__, std::string(message)); \
   } while (false)

@@ -112,7 +112,8 @@ class RandomStream {
   enum class Kind : std::uint32_t { bits = 0, uniform = 1, below = 2, normal = 3 };
 
   constexpr PhiloxBlock draw(Kind kind, std::uint64_t index, std::uint32_t attempt) const {
-    const std::uint32_t top = static_cast<std::uint32_t>(step_ >> 32) ^ (attempt << 16) ^ (static_cast<std::uint32_t>(kind) << 28);
+    const std::uint32_t top =
+        static_cast<std::uint32_t>(step_ >> 32) ^ (attempt << 16) ^ (static_cast<std::uint32_t>(kind) << 28);
     return philox(key_, {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
                          static_cast<std::uint32_t>(step_), top});
   }

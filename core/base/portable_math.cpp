@@ -12,7 +12,8 @@ namespace phasor::portable {
 namespace {
 
 constexpr double ln2_high = 0x1.62e42fefa39efp-1, ln2_low = 0x1.abc9e3b39803fp-56;
-constexpr double half_pi_1 = 0x1.921fb54442d18p0, half_pi_2 = 0x1.1a62633145c07p-54, half_pi_3 = -0x1.f1976b7ed8fbcp-110;
+constexpr double half_pi_1 = 0x1.921fb54442d18p0, half_pi_2 = 0x1.1a62633145c07p-54,
+                 half_pi_3 = -0x1.f1976b7ed8fbcp-110;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// c[0] + c[1] x + c[2] x^2 + ...
@@ -58,10 +59,14 @@ SinCos turned(double x, std::int64_t quarters) {
   const double fourth = square * square;
   const double cosine = std::fma(fourth, horner(square, cos_terms), std::fma(-0.5, square, 1.0));
   switch (quarters & 3) {
-    case 0: return {sine, cosine};
-    case 1: return {cosine, -sine};
-    case 2: return {-sine, -cosine};
-    default: return {-cosine, sine};
+    case 0:
+      return {sine, cosine};
+    case 1:
+      return {cosine, -sine};
+    case 2:
+      return {-sine, -cosine};
+    default:
+      return {-cosine, sine};
   }
 }
 

@@ -13,10 +13,10 @@ namespace phasor {
 struct ProgressState {
   std::string title;
   std::int64_t done = 0;
-  std::int64_t total = 0;       // 0 = unknown: no bar, no ETA
+  std::int64_t total = 0;  // 0 = unknown: no bar, no ETA
   double elapsed_seconds = 0.0;
   std::int64_t done_at_start = 0;  // found finished, not worked for: left out of rate and ETA
-  std::string extra;            // "2 running   1 diverged"
+  std::string extra;               // "2 running   1 diverged"
 };
 
 /// `select   [=============>      ]  47/72   2 running   38/min   ETA 2:20`, at most `width` characters.
@@ -30,7 +30,7 @@ std::string duration_text(double seconds);
 /// from several threads.
 class Progress {
  public:
-  using Clock = std::function<double()>;                  // seconds, monotonic
+  using Clock = std::function<double()>;  // seconds, monotonic
   using Sink = std::function<void(std::string_view)>;
   /// Where lines go; the default is standard error.
   struct Output {
@@ -62,8 +62,8 @@ class Progress {
   Output output_;
   ProgressState state_;
   double started_;
-  double shown_ = -1e300;     // when a line was last printed
-  bool live_ = false;         // a live line stands on the terminal
+  double shown_ = -1e300;  // when a line was last printed
+  bool live_ = false;      // a live line stands on the terminal
   bool finished_ = false;
 };
 

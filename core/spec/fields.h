@@ -38,12 +38,12 @@ struct Field {
   FieldKind kind = FieldKind::number;
   std::string help;
   Range range;
-  bool optional = false;             // null is allowed and means "not set"
-  std::vector<std::string> choices;  // of a choice; names of a named object
-  std::shared_ptr<Json> initial;     // value when the list was made, that is, the default (object and named: null)
-  std::function<void(const Json&)> set;   // the value has passed type and range
+  bool optional = false;                 // null is allowed and means "not set"
+  std::vector<std::string> choices;      // of a choice; names of a named object
+  std::shared_ptr<Json> initial;         // value when the list was made, that is, the default (object and named: null)
+  std::function<void(const Json&)> set;  // the value has passed type and range
   std::function<Json()> get;
-  std::shared_ptr<FieldList> members;     // of an object
+  std::shared_ptr<FieldList> members;  // of an object
   /// Of a named object: makes the chosen alternative and returns the fields bound to it (without "name").
   std::function<FieldList(const std::string&)> select;
   std::function<std::string()> selected;

@@ -13,20 +13,25 @@ using Row = std::array<std::string, 4>;
 
 std::string admissible(const Field& field) {
   switch (field.kind) {
-    case FieldKind::boolean: return "true or false";
-    case FieldKind::choice: return quoted_list(field.choices, 99);
+    case FieldKind::boolean:
+      return "true or false";
+    case FieldKind::choice:
+      return quoted_list(field.choices, 99);
     case FieldKind::integer:
     case FieldKind::integers: {
       const std::string range = range_text(field.range);
-      return std::string(field.kind == FieldKind::integer ? "integer" : "integers") + (range.empty() ? "" : " " + range);
+      return std::string(field.kind == FieldKind::integer ? "integer" : "integers") +
+             (range.empty() ? "" : " " + range);
     }
     case FieldKind::number:
     case FieldKind::numbers: {
       const std::string range = range_text(field.range);
       return std::string(field.kind == FieldKind::number ? "number" : "numbers") + (range.empty() ? "" : " " + range);
     }
-    case FieldKind::text: return "text";
-    default: return "";
+    case FieldKind::text:
+      return "text";
+    default:
+      return "";
   }
 }
 

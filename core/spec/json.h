@@ -66,8 +66,8 @@ class Json {
 
   /// Sorted keys (by byte), no spaces, the fewest digits that read back to the same double (1e-3, 0.001 and 1E-3 give
   /// one text; an integral double below 2^63 is written as an integer, as `3` and `3.0` are equal; -0.0 is 0). Equal
-  /// values have equal texts and the reverse. The text a trial's identity is computed from. A number that is infinite or
-  /// NaN is an InternalError; bytes that are not UTF-8 become U+FFFD.
+  /// values have equal texts and the reverse. The text a trial's identity is computed from. A number that is infinite
+  /// or NaN is an InternalError; bytes that are not UTF-8 become U+FFFD.
   std::string canonical() const;
   /// For people: insertion order, two spaces of indentation, short lists of scalars on one line, 1.0 stays 1.0.
   std::string pretty() const;

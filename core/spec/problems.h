@@ -16,10 +16,10 @@ struct Position {
 
 /// One mistake in a file of the user.
 struct Problem {
-  std::string path;      // "optimizer.lr"; "axes[1].points[0].set" for lists; empty = the file as a whole
+  std::string path;  // "optimizer.lr"; "axes[1].points[0].set" for lists; empty = the file as a whole
   Position position;
-  std::string message;   // "unknown key \"learnig_rate\", did you mean \"optimizer.lr\"?"
-  std::string origin;    // "--set" when the value came from there; empty = the file
+  std::string message;  // "unknown key \"learnig_rate\", did you mean \"optimizer.lr\"?"
+  std::string origin;   // "--set" when the value came from there; empty = the file
 };
 
 /// A JSON document with the place of every value, and every mistake found so far. Mistakes are collected, never thrown
@@ -39,13 +39,13 @@ class Document {
   Position position_of(const std::string& path) const;      // of the value at the path; its nearest parent if unknown
   Position key_position_of(const std::string& path) const;  // of the key
 
-  /// Merges a value from elsewhere (the command line) at a path. Positions at and below it are forgotten; mistakes there
-  /// are reported with `origin` ("--set") in place of the file.
+  /// Merges a value from elsewhere (the command line) at a path. Positions at and below it are forgotten; mistakes
+  /// there are reported with `origin` ("--set") in place of the file.
   void set(const std::string& path, const Json& value, const std::string& origin);
 
   /// A mistake at a value. Ignored where the scanner could not read the value: that has been reported.
   void problem(std::string path, std::string message);
-  void key_problem(std::string path, std::string message);   // at the key
+  void key_problem(std::string path, std::string message);            // at the key
   const std::vector<Problem>& problems() const { return problems_; }  // in the order of discovery
   bool broken(const std::string& path) const;  // the scanner could not read the value; it stands as null
   void require_none() const;
@@ -83,13 +83,14 @@ std::vector<Difference> differences(const FieldList& fields);
 /// Help text: one line per field (name, default, range or choices, help); nested objects indented.
 std::string help_text(const FieldList& fields, int indent = 0);
 
-/// Parses `path=value` of a `--set`: JSON where it is JSON, otherwise a string. `1e-3` is a number; `"true"` is a string.
-/// UserError for a missing "=", a malformed path, broken JSON in brackets or quotes, and a number that does not fit.
+/// Parses `path=value` of a `--set`: JSON where it is JSON, otherwise a string. `1e-3` is a number; `"true"` is a
+/// string. UserError for a missing "=", a malformed path, broken JSON in brackets or quotes, and a number that does not
+/// fit.
 std::pair<std::string, Json> parse_setting(const std::string& setting);
 
 /// Deep merge of a patch: objects merge, lists are replaced; when a patch changes an object's "name" the object is
-/// replaced, so that it takes the new plugin's defaults. An object without "name" counts as changed by a patch with one:
-/// merge into complete values (`write_fields`) to keep the settings of a name that was left to its default.
+/// replaced, so that it takes the new plugin's defaults. An object without "name" counts as changed by a patch with
+/// one: merge into complete values (`write_fields`) to keep the settings of a name that was left to its default.
 void merge(Json& base, const Json& patch);
 
 }  // namespace phasor

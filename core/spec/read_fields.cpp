@@ -131,9 +131,12 @@ void Reader::read_named(const Field& field, const Json& value, const std::string
 std::optional<Json> Reader::check(const Field& field, const Json& value, const std::string& path) {
   if (value.is_null() && field.optional) return value;
   switch (field.kind) {
-    case FieldKind::integers: return check_list(field, FieldKind::integer, value, path);
-    case FieldKind::numbers: return check_list(field, FieldKind::number, value, path);
-    default: return check_scalar(field, field.kind, value, path);
+    case FieldKind::integers:
+      return check_list(field, FieldKind::integer, value, path);
+    case FieldKind::numbers:
+      return check_list(field, FieldKind::number, value, path);
+    default:
+      return check_scalar(field, field.kind, value, path);
   }
 }
 
@@ -147,7 +150,8 @@ std::optional<Json> Reader::check_scalar(const Field& field, FieldKind kind, con
     if (value.is_bool()) return value;
     const std::string word = value.is_string() ? folded(value.as_string()) : "";
     const bool quoted = word == "true" || word == "false";
-    return refuse(path, found(value) + ", expected true or false" + (quoted ? ", write " + word + " without quotes" : ""));
+    return refuse(path,
+                  found(value) + ", expected true or false" + (quoted ? ", write " + word + " without quotes" : ""));
   }
   if (value.is_string()) return value;
   const bool scalar = value.is_bool() || value.is_number();
@@ -155,16 +159,16 @@ std::optional<Json> Reader::check_scalar(const Field& field, FieldKind kind, con
 }
 
 std::optional<Json> Reader::check_number(const Field& field, bool integer, const Json& value, const std::string& path) {
-  const std::string expected = ", expected " + expected_number(field, integer) +
-                               (value.is_null() && field.optional ? " or null" : "");
+  const std::string expected =
+      ", expected " + expected_number(field, integer) + (value.is_null() && field.optional ? " or null" : "");
   if (!value.is_number()) {
     return refuse(path, found(value) + expected + (value.is_string() ? unquote_advice(value.as_string()) : ""));
   }
   const double number = value.as_number();
   if (integer && !value.is_integer()) {
     if (std::trunc(number) != number) return refuse(path, found(value) + expected);
-    if (std::fabs(number) > two_to_53) {
-      return refuse(path, found(value) + expected + ", write all its digits (a double holds no more than 2^53)");
+    if (std::fabs(number) >= two_to_53) {
+      return refuse(path, found(value) + expected + ", write all its digits without point or exponent");
     }
   }
   if (!integer && value.is_integer() && Json(number) != value) {

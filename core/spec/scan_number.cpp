@@ -78,7 +78,8 @@ std::string tidied(std::string_view token) {
     token.remove_prefix(1);
   }
   for (std::size_t i = 0; i < token.size(); ++i) {
-    const bool separates = token[i] == '_' && i > 0 && i + 1 < token.size() && digit(token[i - 1]) && digit(token[i + 1]);
+    const bool separates =
+        token[i] == '_' && i > 0 && i + 1 < token.size() && digit(token[i - 1]) && digit(token[i + 1]);
     if (!separates) body += token[i];
   }
   const std::size_t zeros = std::min(body.find_first_not_of('0'), body.size());
@@ -86,7 +87,8 @@ std::string tidied(std::string_view token) {
   if (zeros > 0) body.erase(0, before_digit ? zeros : zeros - 1);
   if (!body.empty() && body.front() == '.') body.insert(body.begin(), '0');
   const std::size_t point = body.find('.');
-  if (point != std::string::npos && (point + 1 == body.size() || !digit(body[point + 1]))) body.insert(point + 1, 1, '0');
+  if (point != std::string::npos && (point + 1 == body.size() || !digit(body[point + 1])))
+    body.insert(point + 1, 1, '0');
   return sign + body;
 }
 

@@ -131,13 +131,15 @@ std::string decode_escapes(std::string_view text, std::size_t first, std::size_t
         append_utf8(result, *code);
         continue;
       }
-      report(at, "found " + std::string(text.substr(at, std::min<std::size_t>(6, last - at))) +
+      std::size_t shown = at + 2;
+      while (shown < std::min(at + 6, last) && text[shown] > ' ' && text[shown] <= '~') ++shown;
+      report(at, "found " + std::string(text.substr(at, shown - at)) +
                      ", expected \\u and four hexadecimal digits of a character, or a pair of surrogates");
       append_utf8(result, 0xFFFD);
       at += 2;
     } else {
-      const std::string shown(text.substr(at, 1 + (at + 1 < last ? character_length(letter) : 0)));
-      report(at, "found the escape " + shown + ", expected one that JSON has; write \\\\ for a backslash");
+      const std::string shown = at + 1 < last ? glyph_at(text, at + 1) : "the end of the text";
+      report(at, "found a backslash before " + shown + ", which is no escape of JSON; write \\\\ for a backslash");
       result += '\\';
       ++at;
     }

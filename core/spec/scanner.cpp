@@ -303,8 +303,9 @@ std::string Scanner::quoted(bool is_key) {
   const std::size_t start = at_;
   const Quote quote = quote_at(text_, start);
   const QuotedSpan span = find_quoted(text_, start, is_key);
-  std::string text = decode_escapes(text_, span.first, span.last,
-                                    [&](std::size_t offset, std::string message) { report(offset, std::move(message)); });
+  std::string text = decode_escapes(text_, span.first, span.last, [&](std::size_t offset, std::string message) {
+    report(offset, std::move(message));
+  });
   if (!span.closed) {
     report(start, "found a text that does not end on its line, expected a closing quote");
   } else if (quote.single || quote.typographic) {

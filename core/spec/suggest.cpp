@@ -92,8 +92,8 @@ std::optional<std::string> under_another_name(const std::string& key, const KeyP
     }
   }
   if (owners.empty()) return std::nullopt;
-  return "unknown key " + json_quoted(key) + ": \"" + spelled + "\" is a field of " + place.named->name + " " + joined(owners) +
-         ", not of " + place.alternative;
+  return "unknown key " + json_quoted(key) + ": \"" + spelled + "\" is a field of " + place.named->name + " " +
+         joined(owners) + ", not of " + place.alternative;
 }
 
 /// The key is valid in another section.

@@ -8,10 +8,10 @@ namespace phasor {
 
 /// Where an unknown key was found.
 struct KeyPlace {
-  const FieldList& fields;            // valid here
-  const Field* named = nullptr;       // the named object these are the fields of, and
-  std::string alternative;            // which of its alternatives
-  std::string path;                   // of the object
+  const FieldList& fields;       // valid here
+  const Field* named = nullptr;  // the named object these are the fields of, and
+  std::string alternative;       // which of its alternatives
+  std::string path;              // of the object
   const FieldList& root;
 };
 

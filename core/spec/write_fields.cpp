@@ -58,7 +58,8 @@ std::pair<std::string, Json> parse_setting(const std::string& setting) {
   const std::string place = "--set " + setting + ": ";
   if (find_bad_utf8(setting)) throw UserError("--set: found bytes that are not UTF-8, expected path=value in UTF-8");
   const std::size_t equals = setting.find('=');
-  if (equals == std::string::npos) throw UserError(place + "found no \"=\", expected path=value, such as optimizer.lr=1e-3");
+  if (equals == std::string::npos)
+    throw UserError(place + "found no \"=\", expected path=value, such as optimizer.lr=1e-3");
   const std::string path = setting.substr(0, equals), text = setting.substr(equals + 1);
   try {
     Json().make_path(path);
