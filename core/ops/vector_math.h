@@ -60,12 +60,14 @@ inline Unsigned<T> mask(bool condition) {
   return Unsigned<T>(0) - Unsigned<T>(condition);
 }
 
+}  // namespace detail
+
+/// condition ? yes : no where both have been computed: for values that `?:` would make the compiler branch for.
 template <class T>
 inline T choose(bool condition, T yes, T no) {
-  return std::bit_cast<T>((bits(yes) & mask<T>(condition)) | (bits(no) & ~mask<T>(condition)));
+  const auto mask = detail::mask<T>(condition);
+  return std::bit_cast<T>((detail::bits(yes) & mask) | (detail::bits(no) & ~mask));
 }
-
-}  // namespace detail
 
 template <class T>
 inline T absolute(T x) {
@@ -109,8 +111,8 @@ inline T exp(T x) {
   const U k = detail::bits(shifted) - detail::bits(B::round) + 2 * B::bias;
   const U half = k >> 1;
   const T first = std::bit_cast<T>(half << B::mantissa), second = std::bit_cast<T>((k - half) << B::mantissa);
-  const T last = detail::choose(x < B::exp_low, T(0), second);
-  return p * first * detail::choose(x > B::exp_high, std::numeric_limits<T>::infinity(), last);
+  const T last = choose(x < B::exp_low, T(0), second);
+  return p * first * choose(x > B::exp_high, std::numeric_limits<T>::infinity(), last);
 }
 
 /// Natural logarithm; log(0) = -infinity, NaN below 0.
@@ -119,7 +121,7 @@ inline T log(T x) {
   using B = detail::Bits<T>;
   using U = typename B::Unsigned;
   const bool subnormal = x < B::normal;
-  const U bits = detail::bits(x * detail::choose(subnormal, B::lift, T(1)));
+  const U bits = detail::bits(x * choose(subnormal, B::lift, T(1)));
   // x = 2^k * m with m in [sqrt(1/2), sqrt(2)); k + bias is positive
   constexpr U offset = detail::bits(T(0.70710678118654752)) - (B::bias << B::mantissa);
   const U biased = (bits - offset) >> B::mantissa;
@@ -198,12 +200,12 @@ inline T silu_slope(T x) {
 
 template <class T>
 inline T softplus(T x) {
-  return detail::choose(x < T(0), T(0), x) + log1p_unit(math::exp(-absolute(x)));
+  return choose(x < T(0), T(0), x) + log1p_unit(math::exp(-absolute(x)));
 }
 
 template <class T>
 inline T log_sigmoid(T x) {
-  return detail::choose(x > T(0), T(0), x) - log1p_unit(math::exp(-absolute(x)));
+  return choose(x > T(0), T(0), x) - log1p_unit(math::exp(-absolute(x)));
 }
 
 /// Angle in [-pi, pi] that differs from `angle` by whole turns, for |angle| up to about 1e15. In double, always: phases

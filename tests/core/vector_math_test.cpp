@@ -15,7 +15,7 @@ constexpr long double pi = 3.14159265358979323846264338327950288L;
 
 /// Numbers in [low, high]: evenly spaced ones, and magnitudes evenly spaced in the logarithm, of both signs.
 template <class T>
-std::vector<T> points(double low, double high, int count = 200000) {
+std::vector<T> points(double low, double high, int count = 40000) {
   std::vector<T> out;
   for (int i = 0; i <= count; ++i) {
     const double place = static_cast<double>(i) / count;

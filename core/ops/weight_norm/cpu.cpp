@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/ops/vector_math.h"
 #include "core/ops/weight_norm/kernel.h"
 
 namespace phasor::ops {
@@ -9,6 +10,12 @@ namespace {
 
 template <class T>
 constexpr T smallest = T(1e-12);
+
+/// The norm that is divided by.
+template <class T>
+inline T divisor(T norm) {
+  return math::choose(norm < smallest<T>, smallest<T>, norm);
+}
 
 template <class T>
 void rows_forward(const WeightNormForward& a) {
@@ -20,7 +27,7 @@ void rows_forward(const WeightNormForward& a) {
     for (std::int64_t i = 0; i < a.width; ++i) sum += w[i] * w[i];
     const T norm = std::sqrt(sum);
     row<T>(a.norm, r)[0] = norm;
-    const T factor = scale / std::max(norm, smallest<T>);
+    const T factor = scale / divisor(norm);
     T* y = row<T>(a.y, r);
 #pragma omp simd
     for (std::int64_t i = 0; i < a.width; ++i) y[i] = factor * w[i];
@@ -35,7 +42,7 @@ void rows_backward(const WeightNormBackward& a) {
     const T* w = row<T>(a.w, r);
     const T* dy = row<T>(a.dy, r);
     const T norm = row<T>(a.norm, r)[0];
-    const T inverse = T(1) / std::max(norm, smallest<T>);
+    const T inverse = T(1) / divisor(norm);
     T sum(0);
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t i = 0; i < a.width; ++i) sum += w[i] * dy[i];
@@ -73,7 +80,7 @@ void columns_forward(const WeightNormForward& a) {
       const T* w = row<T>(a.w, g * a.length + r);
       T* y = row<T>(a.y, g * a.length + r);
 #pragma omp simd
-      for (std::int64_t i = 0; i < a.width; ++i) y[i] = scale * w[i] / std::max(norm[i], smallest<T>);
+      for (std::int64_t i = 0; i < a.width; ++i) y[i] = scale * w[i] / divisor(norm[i]);
     }
   }
 }
@@ -94,7 +101,7 @@ void columns_backward(const WeightNormBackward& a) {
     T total(0);
 #pragma omp simd reduction(+ : total)
     for (std::int64_t i = 0; i < a.width; ++i) {
-      const T inverse = T(1) / std::max(norm[i], smallest<T>);
+      const T inverse = T(1) / divisor(norm[i]);
       dots[i] *= inverse;  // u . dy
       total += dots[i];
     }
@@ -102,15 +109,15 @@ void columns_backward(const WeightNormBackward& a) {
     if (a.dw.data == nullptr) continue;
       // What is taken off along w: (u . dy) / m, nothing where the norm is held at its smallest.
 #pragma omp simd
-    for (std::int64_t i = 0; i < a.width; ++i)
-      dots[i] = norm[i] < smallest<T> ? T(0) : dots[i] / std::max(norm[i], smallest<T>);
+    for (std::int64_t i = 0; i < a.width; ++i) {
+      const T inverse = T(1) / divisor(norm[i]);
+      dots[i] *= math::choose(norm[i] < smallest<T>, T(0), inverse);
+    }
     for (std::int64_t r = 0; r < a.length; ++r) {
       const T* w = row<T>(a.w, g * a.length + r);
       const T* dy = row<T>(a.dy, g * a.length + r);
       T* dw = row<T>(a.dw, g * a.length + r);
-      const auto value = [&](std::int64_t i) {
-        return scale * (dy[i] - w[i] * dots[i]) / std::max(norm[i], smallest<T>);
-      };
+      const auto value = [&](std::int64_t i) { return scale * (dy[i] - w[i] * dots[i]) / divisor(norm[i]); };
       if (a.accumulate) {
 #pragma omp simd
         for (std::int64_t i = 0; i < a.width; ++i) dw[i] += value(i);
