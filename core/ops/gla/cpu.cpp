@@ -54,50 +54,55 @@ struct Part {
 
 /// Rows into blocks: to[block][step][lane] = f(x), and zeros beyond the width.
 template <class T, class F>
-void pack(const View& from, const Part& part, std::int64_t chunk, T* to, F f) {
+void pack(const View& from, const Part& part, std::int64_t block, T* to, F f) {
   constexpr std::int64_t n = lanes<T>;
-  const std::int64_t whole = part.width / n, padded = gla_padded(part.width) / n;
-  for (std::int64_t t = 0; t < part.count; ++t) {
-    const T* x = row<T>(from, part.first + t) + part.column;
-    for (std::int64_t b = 0; b < whole; ++b) {
-      T* out = to + (b * chunk + t) * n;
+  const T* begin = row<T>(from, part.first) + part.column;
+  for (std::int64_t column = 0; column < gla_padded(part.width); column += n, to += block) {
+    const std::int64_t count = std::clamp<std::int64_t>(part.width - column, 0, n);
+    const T* x = begin + column;
+    T* out = to;
+    if (count == n) {
+      for (std::int64_t t = 0; t < part.count; ++t, x += from.stride, out += n) {
 #pragma omp simd
-      for (std::int64_t i = 0; i < n; ++i) out[i] = f(x[b * n + i]);
-    }
-    for (std::int64_t b = whole; b < padded; ++b) {
-      T* out = to + (b * chunk + t) * n;
-      for (std::int64_t i = 0; i < n; ++i) out[i] = b * n + i < part.width ? f(x[b * n + i]) : T(0);
+        for (std::int64_t i = 0; i < n; ++i) out[i] = f(x[i]);
+      }
+    } else {
+      for (std::int64_t t = 0; t < part.count; ++t, x += from.stride, out += n)
+        for (std::int64_t i = 0; i < n; ++i) out[i] = i < count ? f(x[i]) : T(0);
     }
   }
 }
 
 /// The way back: factor * blocks into rows, written or added.
-template <class T>
-void unpack(const T* from, std::int64_t chunk, T factor, const View& to, const Part& part, bool add) {
+template <class T, bool add>
+void unpack(const T* from, std::int64_t block, T factor, const View& to, const Part& part) {
   constexpr std::int64_t n = lanes<T>;
-  if (to.data == nullptr) return;
-  for (std::int64_t t = 0; t < part.count; ++t) {
-    T* out = row<T>(to, part.first + t) + part.column;
-    for (std::int64_t b = 0; b * n < part.width; ++b) {
-      const T* x = from + (b * chunk + t) * n;
-      const std::int64_t count = std::min(n, part.width - b * n);
-      if (count == n && add) {
+  T* begin = row<T>(to, part.first) + part.column;
+  for (std::int64_t column = 0; column < part.width; column += n, from += block) {
+    const std::int64_t count = std::min(n, part.width - column);
+    const T* x = from;
+    T* out = begin + column;
+    if (count == n) {
+      for (std::int64_t t = 0; t < part.count; ++t, x += n, out += to.stride) {
 #pragma omp simd
-        for (std::int64_t i = 0; i < n; ++i) out[b * n + i] += factor * x[i];
-      } else if (count == n) {
-#pragma omp simd
-        for (std::int64_t i = 0; i < n; ++i) out[b * n + i] = factor * x[i];
-      } else {
-        for (std::int64_t i = 0; i < count; ++i) out[b * n + i] = factor * x[i] + (add ? out[b * n + i] : T(0));
+        for (std::int64_t i = 0; i < n; ++i) out[i] = add ? out[i] + factor * x[i] : factor * x[i];
       }
+    } else {
+      for (std::int64_t t = 0; t < part.count; ++t, x += n, out += to.stride)
+        for (std::int64_t i = 0; i < count; ++i) out[i] = add ? out[i] + factor * x[i] : factor * x[i];
     }
   }
 }
 
 template <class T>
-inline T same(T x) {
-  return x;
+void unpack(const T* from, std::int64_t block, T factor, const View& to, const Part& part, bool add) {
+  if (to.data == nullptr) return;
+  add ? unpack<T, true>(from, block, factor, to, part) : unpack<T, false>(from, block, factor, to, part);
 }
+
+// Callables with types of their own, so that pack is compiled for each.
+constexpr auto same = [](auto x) { return x; };
+constexpr auto decay = [](auto x) { return math::exp(x); };
 
 /// [rows][columns] of a padded state, filled from a plain one or with zeros; transposed: the state has [columns][rows].
 template <class T>
@@ -153,7 +158,7 @@ template <class T>
 void forward_chunk(const GlaSizes& s, const T* gate, const T* key, const T* query, const T* value, T* out,
                    std::int64_t count, const T* from, T* to) {
   constexpr std::int64_t n = lanes<T>;
-  const std::int64_t block = s.chunk * n;
+  const std::int64_t block = s.block(n);
   for (std::int64_t v = 0; v < s.values();) {
     const bool two = v + 2 * n <= s.values();
     const auto tile = two ? forward_tile<T, 2> : forward_tile<T, 1>;
@@ -170,16 +175,18 @@ void forward_chunk(const GlaSizes& s, const T* gate, const T* key, const T* quer
 template <class T>
 void forward_head(const GlaForward& a, std::int64_t batch, std::int64_t query_head) {
   const GlaSizes& s = a.sizes;
-  const std::int64_t head = query_head / s.group, keys = s.chunk * s.keys(), values = s.chunk * s.values();
+  const std::int64_t head = query_head / s.group, block = s.block(lanes<T>);
+  const std::int64_t keys = s.blocks(s.keys(), lanes<T>), values = s.blocks(s.values(), lanes<T>);
   const bool first = query_head % s.group == 0;  // of those that share the state
   const T scale = static_cast<T>(a.scale);
-  T* gate = row<T>(a.scratch, 0);
+  T* gate = row<T>(a.scratch, 0);  // where they are not kept
   T* key = gate + keys;
   T* query = key + keys;
   T* value = query + keys;
   T* out = value + values;
   T* work = out + values;
   T* starts = first && a.starts.data != nullptr ? row<T>(a.starts, batch * s.heads + head) : nullptr;
+  T* decays = a.decays.data != nullptr ? row<T>(a.decays, batch * s.heads + head) : nullptr;
   const T* state_in = a.state_in.data != nullptr ? row<T>(a.state_in, batch * s.heads + head) : nullptr;
   open_state(state_in, s, false, starts != nullptr && s.time > 0 ? starts : work);
   for (std::int64_t begin = 0; begin < s.time; begin += s.chunk) {
@@ -187,16 +194,17 @@ void forward_head(const GlaForward& a, std::int64_t batch, std::int64_t query_he
     const Part key_part{row_at, count, head * s.key_width, s.key_width};
     const Part query_part{row_at, count, query_head * s.key_width, s.key_width};
     const Part value_part{row_at, count, head * s.value_width, s.value_width};
-    pack(a.log_gate, key_part, s.chunk, gate, math::exp<T>);
-    pack(a.k, key_part, s.chunk, key, same<T>);
-    pack(a.q, query_part, s.chunk, query, [scale](T x) { return x * scale; });
-    pack(a.v, value_part, s.chunk, value, same<T>);
+    if (decays != nullptr) gate = std::exchange(decays, decays + keys);
+    if (first || decays == nullptr) pack(a.log_gate, key_part, block, gate, decay);
+    pack(a.k, key_part, block, key, same);
+    pack(a.q, query_part, block, query, [scale](T x) { return x * scale; });
+    pack(a.v, value_part, block, value, same);
     std::fill_n(out, values, T(0));
     const T* from = starts != nullptr ? starts : work;
     T* to = starts != nullptr && begin + s.chunk < s.time ? starts + s.state() : work;
     forward_chunk(s, gate, key, query, value, out, count, from, to);
     if (starts != nullptr) starts += s.state();
-    unpack(out, s.chunk, T(1), a.o, {row_at, count, query_head * s.value_width, s.value_width}, false);
+    unpack(out, block, T(1), a.o, {row_at, count, query_head * s.value_width, s.value_width}, false);
   }
   if (first && a.state_out.data != nullptr)
     close_state(work, s, false, false, row<T>(a.state_out, batch * s.heads + head));
@@ -211,7 +219,8 @@ void forward(const GlaForward& a) {
 /// One head's chunk for the backward pass: operands and gradients in blocks.
 template <class T>
 struct Packed {
-  T *gate, *key, *query, *dgate, *dkey, *dquery;  // [block][step][lane]
+  const T* gate;  // [block][step][lane], as the others
+  T *key, *query, *dgate, *dkey, *dquery;
   T *value, *dout, *dvalue;
   T* decayed;  // [step][value][lane] of one tile: e^{g_t} S_{t-1}
   T* partial;  // [step][value][lane] of one block of values: D_t times k_t, not yet summed over the lanes
@@ -222,9 +231,10 @@ template <class T>
 Packed<T> carve(const View& scratch, const GlaSizes& s) {
   T* at = row<T>(scratch, 0);
   const auto next = [&at](std::int64_t size) { return std::exchange(at, at + size); };
-  const std::int64_t keys = s.chunk * s.keys(), values = s.chunk * s.values(), tile = s.chunk * gla_lane * gla_lane;
+  const std::int64_t keys = s.blocks(s.keys(), lanes<T>), values = s.blocks(s.values(), lanes<T>);
+  const std::int64_t tile = s.chunk * lanes<T> * lanes<T>;
   Packed<T> p;
-  for (T** place : {&p.gate, &p.key, &p.query, &p.dgate, &p.dkey, &p.dquery}) *place = next(keys);
+  for (T** place : {&p.key, &p.query, &p.dgate, &p.dkey, &p.dquery}) *place = next(keys);
   for (T** place : {&p.value, &p.dout, &p.dvalue}) *place = next(values);
   p.decayed = next(tile);
   p.partial = next(tile);
@@ -258,8 +268,9 @@ void state_tile(const Packed<T>& p, std::int64_t k_at, std::int64_t v_at, std::i
   }
 }
 
-/// Backwards in time: D_t and with it dk_t, dg_t and the lanes of dv_t.
-template <class T>
+/// Backwards in time: D_t and with it dk_t, dg_t and the lanes of dv_t, which the first block of keys writes and the
+/// others add to.
+template <class T, bool first>
 void slope_tile(const Packed<T>& p, std::int64_t k_at, std::int64_t v_at, std::int64_t count, T* slope,
                 std::int64_t stride) {
   constexpr std::size_t n = static_cast<std::size_t>(lanes<T>);
@@ -275,7 +286,7 @@ void slope_tile(const Packed<T>& p, std::int64_t k_at, std::int64_t v_at, std::i
       d[i] += q * dout[i];
       dk += d[i] * value[i];
       dg += d[i] * load(decayed + i * n);
-      store(partial + i * n, load(partial + i * n) + d[i] * k);
+      store(partial + i * n, first ? d[i] * k : load(partial + i * n) + d[i] * k);
       d[i] *= a;
     }
     store(p.dkey + key_at, dk);
@@ -284,29 +295,47 @@ void slope_tile(const Packed<T>& p, std::int64_t k_at, std::int64_t v_at, std::i
   for (std::size_t i = 0; i < n; ++i) store(slope + static_cast<std::int64_t>(i) * stride, d[i]);
 }
 
-/// to[row] = sum of the lanes of a row, for count rows.
-template <class T>
-void sum_lanes(const T* from, std::int64_t count, T* to) {
-  constexpr std::int64_t n = lanes<T>;
-  for (std::int64_t r = 0; r < count; ++r, from += n) {
-    T sum(0);
-    for (std::int64_t i = 0; i < n; ++i) sum += from[i];
-    to[r] = sum;
-  }
+/// Sums of the lanes of eight (four) neighbouring vectors, as one vector. Every step adds halves of its two inputs that
+/// it has brought side by side.
+inline Vector<float> sum_lanes(const float* from) {
+  const auto quarters = [from](std::int64_t at) {
+    const Vector<float> a = load(from + 8 * at), b = load(from + 8 * at + 8);
+    return __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13) +
+           __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+  };
+  const auto halves = [&quarters](std::int64_t at) {
+    const Vector<float> a = quarters(at), b = quarters(at + 2);
+    return __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13) +
+           __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+  };
+  const Vector<float> a = halves(0), b = halves(4);
+  return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
+         __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+}
+
+inline Vector<double> sum_lanes(const double* from) {
+  const auto halves = [from](std::int64_t at) {
+    const Vector<double> a = load(from + 4 * at), b = load(from + 4 * at + 4);
+    return __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
+  };
+  const Vector<double> a = halves(0), b = halves(2);
+  return __builtin_shufflevector(a, b, 0, 1, 4, 5) + __builtin_shufflevector(a, b, 2, 3, 6, 7);
 }
 
 /// All tiles of one head and chunk; gradients of keys must be zero before.
 template <class T>
 void backward_chunk(const GlaSizes& s, const Packed<T>& p, std::int64_t count, const T* start) {
   constexpr std::int64_t n = lanes<T>;
+  const std::int64_t block = s.block(n);
   for (std::int64_t v = 0; v < s.values(); v += n) {
-    const std::int64_t v_at = v * s.chunk;
-    std::fill_n(p.partial, count * n * n, T(0));
+    const std::int64_t v_at = v / n * block;
     for (std::int64_t k = 0; k < s.keys(); k += n) {
-      state_tile(p, k * s.chunk, v_at, count, start + k * s.values() + v, s.values());
-      slope_tile(p, k * s.chunk, v_at, count, p.slope + v * s.keys() + k, s.keys());
+      const std::int64_t k_at = k / n * block;
+      state_tile(p, k_at, v_at, count, start + k * s.values() + v, s.values());
+      const auto tile = k == 0 ? slope_tile<T, true> : slope_tile<T, false>;
+      tile(p, k_at, v_at, count, p.slope + v * s.keys() + k, s.keys());
     }
-    sum_lanes(p.partial, count * n, p.dvalue + v_at);
+    for (std::int64_t t = 0; t < count; ++t) store(p.dvalue + v_at + t * n, sum_lanes(p.partial + t * n * n));
   }
 }
 
@@ -315,29 +344,31 @@ void backward_head(const GlaBackward& a, std::int64_t batch, std::int64_t query_
   const GlaSizes& s = a.sizes;
   const std::int64_t head = query_head / s.group, state_row = batch * s.heads + head;
   const bool first = query_head % s.group == 0;  // of those that share the state: the others add to its gradients
+  const std::int64_t block = s.block(lanes<T>);
   const T scale = static_cast<T>(a.scale);
-  const Packed<T> p = carve<T>(a.scratch, s);
-  open_state(first && a.dstate_out.data != nullptr ? row<T>(a.dstate_out, state_row) : nullptr, s, true, p.slope);
+  Packed<T> p = carve<T>(a.scratch, s);
+  const T* decays = row<T>(a.decays, state_row);
+  open_state(first && a.d_state.data != nullptr ? row<T>(a.d_state, state_row) : nullptr, s, true, p.slope);
   for (std::int64_t c = s.chunks() - 1; c >= 0; --c) {
     const std::int64_t begin = c * s.chunk, count = std::min(s.chunk, s.time - begin), row_at = batch * s.time + begin;
     const Part keys{row_at, count, head * s.key_width, s.key_width};
     const Part queries{row_at, count, query_head * s.key_width, s.key_width};
     const Part values{row_at, count, head * s.value_width, s.value_width};
     const Part outs{row_at, count, query_head * s.value_width, s.value_width};
-    pack(a.log_gate, keys, s.chunk, p.gate, math::exp<T>);
-    pack(a.k, keys, s.chunk, p.key, same<T>);
-    pack(a.q, queries, s.chunk, p.query, [scale](T x) { return x * scale; });
-    pack(a.v, values, s.chunk, p.value, same<T>);
-    if (a.do_.data != nullptr)
-      pack(a.do_, outs, s.chunk, p.dout, same<T>);
+    p.gate = decays + c * s.blocks(s.keys(), lanes<T>);
+    pack(a.k, keys, block, p.key, same);
+    pack(a.q, queries, block, p.query, [scale](T x) { return x * scale; });
+    pack(a.v, values, block, p.value, same);
+    if (a.d_o.data != nullptr)
+      pack(a.d_o, outs, block, p.dout, same);
     else
-      std::fill_n(p.dout, s.chunk * s.values(), T(0));
-    std::fill_n(p.dgate, 3 * s.chunk * s.keys(), T(0));  // and dkey, dquery
+      std::fill_n(p.dout, s.blocks(s.values(), lanes<T>), T(0));
+    std::fill_n(p.dgate, 3 * s.blocks(s.keys(), lanes<T>), T(0));  // and dkey, dquery
     backward_chunk(s, p, count, row<T>(a.starts, state_row) + c * s.state());
-    unpack(p.dquery, s.chunk, scale, a.dq, queries, a.add_q);
-    unpack(p.dkey, s.chunk, T(1), a.dk, keys, a.add_k || !first);
-    unpack(p.dvalue, s.chunk, T(1), a.dv, values, a.add_v || !first);
-    unpack(p.dgate, s.chunk, T(1), a.dlog_gate, keys, a.add_log_gate || !first);
+    unpack(p.dquery, block, scale, a.dq, queries, a.add_q);
+    unpack(p.dkey, block, T(1), a.dk, keys, a.add_k || !first);
+    unpack(p.dvalue, block, T(1), a.dv, values, a.add_v || !first);
+    unpack(p.dgate, block, T(1), a.dlog_gate, keys, a.add_log_gate || !first);
   }
   if (a.dstate_in.data != nullptr) close_state(p.slope, s, true, a.add_state || !first, row<T>(a.dstate_in, state_row));
 }

@@ -24,8 +24,7 @@ GlaSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const Tenso
   PHASOR_CHECK(!state_in || state_in.shape() == Shape({batch, heads, key_width, value_width}),
                "gla state " + state_in.shape().text() + " for keys " + keys.text());
   PHASOR_CHECK(chunk >= 0, "gla chunk is negative");
-  // Longer where a state is large, since one is kept for every chunk; a chunk of one head stays in the L1 cache.
-  if (chunk == 0) chunk = key_width * value_width <= 32 * 32 ? 32 : 64;
+  if (chunk == 0) chunk = 32;  // the tiles of the backward pass stay in the L1 cache
   chunk = std::clamp<std::int64_t>(chunk, 1, std::max<std::int64_t>(time, 1));
   return {batch, time, heads, q.size(2) / heads, key_width, value_width, chunk};
 }
@@ -41,12 +40,25 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
   if (want_state) {
     state = tape.output({s.batch, s.heads, s.key_width, s.value_width}, {&k, &v, &log_gate, &state_in});
   }
-  Tensor starts;
-  if (tape.wants(o)) starts = tape.empty({s.batch * s.heads, s.chunks() * s.state()});
+  Tensor starts, decays;
+  if (tape.wants(o)) {
+    starts = tape.empty({s.batch * s.heads, s.chunks() * s.state()});
+    decays = tape.empty({s.batch * s.heads, s.chunks() * s.blocks(s.keys(), gla_lane / 2)});
+  }
   const Tensor scratch = tape.empty({s.forward_scratch()});
   launch(tape.stream(), gla_forward,
-         {q.view(), k.view(), v.view(), log_gate.view(), state_in.view(), o.view(), state.view(), starts.view(),
-          scratch.view(), s, scale},
+         {.q = q.view(),
+          .k = k.view(),
+          .v = v.view(),
+          .log_gate = log_gate.view(),
+          .state_in = state_in.view(),
+          .o = o.view(),
+          .state_out = state.view(),
+          .starts = starts.view(),
+          .decays = decays.view(),
+          .scratch = scratch.view(),
+          .sizes = s,
+          .scale = scale},
          5.0 * work);
   if (!tape.wants(o)) return {o, state};
   tape.record([=](Tape& t) {
@@ -56,26 +68,26 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
     const auto d_in = t.gradient(state_in);
     const Tensor memory = t.empty({s.backward_scratch()});
     launch(t.stream(), gla_backward,
-           {q.view(),
-            k.view(),
-            v.view(),
-            log_gate.view(),
-            starts.view(),
-            d_o.view(),
-            d_state.view(),
-            memory.view(),
-            dq.tensor.view(),
-            dk.tensor.view(),
-            dv.tensor.view(),
-            dg.tensor.view(),
-            d_in.tensor.view(),
-            dq.accumulate,
-            dk.accumulate,
-            dv.accumulate,
-            dg.accumulate,
-            d_in.accumulate,
-            s,
-            scale},
+           {.q = q.view(),
+            .k = k.view(),
+            .v = v.view(),
+            .starts = starts.view(),
+            .decays = decays.view(),
+            .d_o = d_o.view(),
+            .d_state = d_state.view(),
+            .scratch = memory.view(),
+            .dq = dq.tensor.view(),
+            .dk = dk.tensor.view(),
+            .dv = dv.tensor.view(),
+            .dlog_gate = dg.tensor.view(),
+            .dstate_in = d_in.tensor.view(),
+            .add_q = dq.accumulate,
+            .add_k = dk.accumulate,
+            .add_v = dv.accumulate,
+            .add_log_gate = dg.accumulate,
+            .add_state = d_in.accumulate,
+            .sizes = s,
+            .scale = scale},
            14.0 * work);
   });
   return {o, state};

@@ -7,7 +7,8 @@
 
 namespace phasor::ops {
 
-/// Kernels work on vectors of `gla_lane` elements at most; widths are padded with zeros to a multiple of it.
+/// Kernels work on blocks of at most `gla_lane` neighbouring channels; widths are padded with zeros to a multiple of
+/// it.
 constexpr std::int64_t gla_lane = 8;
 constexpr std::int64_t gla_padded(std::int64_t width) { return (width + gla_lane - 1) / gla_lane * gla_lane; }
 
@@ -19,10 +20,18 @@ struct GlaSizes {
   constexpr std::int64_t values() const { return gla_padded(value_width); }
   constexpr std::int64_t state() const { return keys() * values(); }
   constexpr std::int64_t chunks() const { return (time + chunk - 1) / chunk; }
-  /// Elements of scratch: one head's chunk, packed, and one state.
-  constexpr std::int64_t forward_scratch() const { return chunk * (3 * keys() + 2 * values()) + state(); }
+  /// Elements of the blocks of one chunk. A gap of one line keeps neighbouring blocks in different sets of the L1
+  /// cache.
+  constexpr std::int64_t block(std::int64_t lanes) const { return chunk * lanes + gla_lane; }
+  constexpr std::int64_t blocks(std::int64_t padded, std::int64_t lanes) const { return padded / lanes * block(lanes); }
+  /// Elements of scratch that suffice for every precision: the blocks of one head's chunk, one state, and for the
+  /// backward pass two tiles through a chunk.
+  constexpr std::int64_t forward_scratch() const {
+    return 3 * blocks(keys(), gla_lane / 2) + 2 * blocks(values(), gla_lane / 2) + state();
+  }
   constexpr std::int64_t backward_scratch() const {
-    return chunk * (6 * keys() + 3 * values() + 2 * gla_lane * gla_lane) + state();
+    return 5 * blocks(keys(), gla_lane / 2) + 3 * blocks(values(), gla_lane / 2) + 2 * chunk * gla_lane * gla_lane +
+           state();
   }
 };
 
@@ -32,15 +41,16 @@ struct GlaForward {
   View o;
   View state_out;  // absent when not wanted
   View starts;     // rows [batch * heads] of [chunks, keys, values]: the state before each chunk; absent: not kept
+  View decays;     // rows [batch * heads] of [chunks, blocks of keys]: e^{log_gate}; absent: not kept
   View scratch;    // one row of forward_scratch()
   GlaSizes sizes;
   double scale;
 };
 
 struct GlaBackward {
-  View q, k, v, log_gate, starts;
-  View do_;                                           // absent when only the state was used
-  View dstate_out;                                    // absent when no gradient arrived
+  View q, k, v, starts, decays;
+  View d_o;                                           // absent when only the state was used
+  View d_state;                                       // absent when no gradient arrived
   View scratch;                                       // one row of backward_scratch()
   View dq, dk, dv, dlog_gate, dstate_in;              // each absent when not wanted
   bool add_q, add_k, add_v, add_log_gate, add_state;  // add to what is there; otherwise overwrite
