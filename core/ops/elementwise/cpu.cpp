@@ -1,5 +1,3 @@
-#include <bit>
-
 #include "core/ops/elementwise/kernel.h"
 #include "core/ops/vector_math.h"
 
@@ -7,13 +5,8 @@ namespace phasor::ops {
 
 namespace {
 
-// Choice by bits. A plain ?: around arithmetic that may trap becomes a branch, and the loop stays scalar.
-template <class T>
-T blend(bool condition, T yes, T no) {
-  using Int = typename math::detail::Bits<T>::Int;
-  const Int mask = -static_cast<Int>(condition);
-  return std::bit_cast<T>((std::bit_cast<Int>(yes) & mask) | (std::bit_cast<Int>(no) & ~mask));
-}
+// A plain ?: around arithmetic becomes a branch in the loop (see vector_math.h).
+using math::choose;
 
 template <class T, class Function>
 void map(const UnaryForward& a, Function function) {
@@ -42,13 +35,13 @@ void forward(const UnaryForward& a) {
     case Unary::relu:
       return map<T>(a, [](T x) { return x < T(0) ? T(0) : x; });
     case Unary::elu_plus_one:
-      return map<T>(a, [](T x) { return blend(x > T(0), x + T(1), math::exp(x)); });
+      return map<T>(a, [](T x) { return choose(x > T(0), x + T(1), math::exp(x)); });
     case Unary::log_sigmoid:
       return map<T>(a, [](T x) { return math::log_sigmoid(x); });
     case Unary::log_gate:
       return map<T>(a, [=](T x) {
         const T y = factor * math::log_sigmoid(x);
-        return blend(y < low, low, y);
+        return choose(y < low, low, y);
       });
     case Unary::scale:
       return map<T>(a, [=](T x) { return factor * x; });
@@ -83,17 +76,17 @@ void backward(const UnaryBackward& a) {
     case Unary::exp:
       return pull<T>(a, [](T y) { return y; });
     case Unary::abs:
-      return pull<T>(a, [](T x) { return blend(x > T(0), T(1), T(0)) - blend(x < T(0), T(1), T(0)); });
+      return pull<T>(a, [](T x) { return choose(x > T(0), T(1), T(0)) - choose(x < T(0), T(1), T(0)); });
     case Unary::softplus:
       return pull<T>(a, [](T x) { return math::sigmoid(x); });
     case Unary::relu:
-      return pull<T>(a, [](T y) { return blend(y > T(0), T(1), T(0)); });
+      return pull<T>(a, [](T y) { return choose(y > T(0), T(1), T(0)); });
     case Unary::elu_plus_one:
-      return pull<T>(a, [](T y) { return blend(y < T(1), y, T(1)); });
+      return pull<T>(a, [](T y) { return choose(y < T(1), y, T(1)); });
     case Unary::log_sigmoid:
       return pull<T>(a, [](T x) { return math::sigmoid(-x); });
     case Unary::log_gate:
-      return pull<T>(a, [=](T x) { return blend(x < low, T(0), factor * math::sigmoid(-x)); });
+      return pull<T>(a, [=](T x) { return choose(x < low, T(0), factor * math::sigmoid(-x)); });
     case Unary::scale:
       return pull<T>(a, [=](T) { return factor; });
   }
