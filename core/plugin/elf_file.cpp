@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -66,7 +67,9 @@ std::string_view ElfFile::text(std::uint64_t offset, std::uint64_t end) const {
   return rest.substr(0, rest.find('\0'));
 }
 
-ElfFile::ElfFile(const std::string& path) : bytes_(read_all(path)) {
+ElfFile ElfFile::open(const std::string& path) { return ElfFile(read_all(path)); }
+
+ElfFile::ElfFile(std::string bytes) : bytes_(std::move(bytes)) {
   const std::string advice = ", expected a shared library; remove it or build it again";
   if (bytes_.empty()) throw UserError("found an empty file" + advice);
   const std::string_view magic(ELFMAG, SELFMAG);

@@ -12,9 +12,13 @@ namespace phasor {
 /// kills the process.
 class ElfFile {
  public:
-  /// Throws UserError when the system could not map the file as a library of this machine: found, expected, what to do.
-  /// The text does not name the file.
-  explicit ElfFile(const std::string& path);
+  /// Throws UserError when the system could not map the bytes as a library of this machine: found, expected, what to
+  /// do.
+  explicit ElfFile(std::string bytes);
+  /// Reads a file. Its name is not in the text of a UserError.
+  static ElfFile open(const std::string& path);
+  ElfFile(const ElfFile&) = delete;  // symbols point into the bytes
+  ElfFile& operator=(const ElfFile&) = delete;
 
   /// Symbols that others can see, in the order of the file.
   std::vector<std::string> exported() const;

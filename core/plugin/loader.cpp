@@ -150,7 +150,7 @@ void refuse_loaded(const Registry& registry, const std::string& path) {
 }
 
 void load(Registry& registry, const std::string& path, PluginFile& out) {
-  const std::string head = ElfFile(path).object(symbol, manifest_head);
+  const std::string head = ElfFile::open(path).object(symbol, manifest_head);
   if (head.empty()) {
     throw UserError(
         std::string("found no symbol ") + symbol +

@@ -23,8 +23,8 @@ void insert(std::vector<std::unique_ptr<Plugin>>& all, std::unique_ptr<Plugin> p
   const PluginInfo& info = plugin->info;
   const std::string place = std::string(kind) + " \"" + info.name + "\": ";
   if (!is_name(info.name)) {
-    throw UserError(place + "found an odd name in " + file_text(info.library) +
-                    ", expected letters, digits, '_' and '-'; rename it in the plugin's source");
+    throw UserError(place +
+                    "found an odd name, expected letters, digits, '_' and '-'; rename it in the plugin's source");
   }
   const auto at = std::lower_bound(all.begin(), all.end(), info.name,
                                    [](const auto& known, const std::string& name) { return known->info.name < name; });
