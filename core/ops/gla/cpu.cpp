@@ -143,8 +143,7 @@ void forward_tile(const T* gate, const T* key, const T* query, const T* value, T
     }
     for (std::size_t r = 0; r < 4; ++r)
       for (std::size_t c = 0; c < columns; ++c) {
-        const Vector<T> decayed = s[r][c] * gate[r];
-        s[r][c] = decayed + v[c] * key[r];
+        s[r][c] = v[c] * key[r] + s[r][c] * gate[r];  // the product fused into the sum is the first, as in state_tile
         o[c] += s[r][c] * query[r];
       }
     for (std::size_t c = 0; c < columns; ++c) store(out + static_cast<std::int64_t>(c) * block, o[c]);
