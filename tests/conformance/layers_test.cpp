@@ -1,0 +1,300 @@
+// What every backbone and encoding must hold, on whole layers: nothing looks ahead, a sequence in pieces is the sequence,
+// an encoding turns queries and keys without changing their length, and relative encodings are relative.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+
+#include "core/base/philox.h"
+#include "core/nn/model.h"
+#include "core/ops/gemm.h"
+#include "core/plugin/loader.h"
+#include "core/spec/problems.h"
+
+namespace phasor {
+namespace {
+
+const Registry& plugins() {
+  static const Registry* const registry = [] {
+    auto* made = new Registry;
+    load_plugins(*made, PHASOR_PLUGIN_FOLDER);
+    use_one_thread_for_gemm();
+    return made;
+  }();
+  return *registry;
+}
+
+std::unique_ptr<Options> options_of(std::unique_ptr<Options> options, const std::string& json) {
+  Document document = Document::parse(json, "options");
+  FieldList fields;
+  options->fields(fields);
+  read_fields(fields, document.value(), "", document, fields);
+  document.require_none();
+  return options;
+}
+
+struct Pair {
+  std::string name, backbone, backbone_options, encoding, encoding_options;
+};
+void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.name; }
+
+std::vector<Pair> pairs() {
+  const std::vector<std::pair<std::string, std::string>> backbones = {
+      {"gla", R"({"heads": 2, "expand_k": 1.0, "gate_divisor": 1.0})"},
+      {"gla", R"({"heads": 2, "expand_k": 1.0, "short_conv": 4, "norm_q": true, "norm_k": true})"}};
+  const std::vector<std::pair<std::string, std::string>> encodings = {
+      {"nope", "{}"},
+      {"rope", R"({"theta": 100.0})"},
+      {"rope", R"({"theta": 100.0, "dim": 4, "layout": "interleaved"})"},
+      {"selective_rope", R"({"projection": {"rank": 3}})"},
+      {"selective_rope", R"({"projection": {"kind": "full_rank"}, "time_mixing": {"activation": "silu"}, "bias": true,
+                             "gate": {"kind": "per_plane", "rank": 2}, "temperature": {"kind": "rfa", "theta": 0.9}})"},
+      {"selective_rope", R"({"input": "q", "time_mixing": {"kind": "difference"}, "gate": {"kind": "standard"}})"},
+      {"selective_rope", R"({"input_norm": "none", "time_mixing": {"kind": "identity"}, "increment": "softplus"})"}};
+  std::vector<Pair> all;
+  for (std::size_t b = 0; b < backbones.size(); ++b)
+    for (std::size_t e = 0; e < encodings.size(); ++e)
+      all.push_back({fmt::format("{}{}_{}{}", backbones[b].first, b, encodings[e].first, e), backbones[b].first,
+                     backbones[b].second, encodings[e].first, encodings[e].second});
+  return all;
+}
+
+constexpr std::int64_t time_steps = 130;
+
+/// A two-layer model with one token id per position, so that an id's gradient is its position's.
+class Built {
+ public:
+  Built(const Pair& pair, Dtype dtype)
+      : dtype_(dtype), backbone_(options_of(plugins().find_backbone(pair.backbone)->options(), pair.backbone_options)),
+        encoding_(options_of(plugins().find_encoding(pair.encoding)->options(), pair.encoding_options)) {
+    ModelOptions options;
+    options.dim = 16;
+    options.layers = 2;
+    options.init_std = 0.3;
+    options.mlp.width = 8;
+    const MixerChoice choice{plugins().find_backbone(pair.backbone), backbone_.get(), plugins().find_encoding(pair.encoding),
+                             encoding_.get()};
+    model_ = std::make_unique<Model>(options, vocabulary, choice, store_);
+    store_.allocate(dtype);
+    store_.initialise(11);
+    gradients_ = Tensor(arena_, dtype, {store_.flat_size()});
+  }
+
+  static constexpr std::int64_t vocabulary = 2 * time_steps;
+
+  Tensor hidden(Tape& tape, const std::vector<std::int32_t>& ids, std::int64_t offset, std::vector<State>* states) const {
+    const Tensor input = tape.empty({1, static_cast<std::int64_t>(ids.size())}, Dtype::i32);
+    std::copy(ids.begin(), ids.end(), input.as<std::int32_t>());
+    return model_->hidden(tape, input, {offset, false}, states);
+  }
+  std::vector<double> outputs(const std::vector<std::int32_t>& ids) {
+    Tape tape(arena_, {dtype_, nullptr}, false);
+    return values(hidden(tape, ids, 0, nullptr));
+  }
+  static std::vector<double> values(const Tensor& t) {
+    std::vector<double> out;
+    for (std::int64_t i = 0; i < t.size(); ++i)
+      out.push_back(t.dtype() == Dtype::f64 ? t.as<double>()[i] : static_cast<double>(t.as<float>()[i]));
+    return out;
+  }
+  std::int64_t layers() const { return model_->layers(); }
+  Arena& arena() { return arena_; }
+  const ParameterStore& store() const { return store_; }
+  const Tensor& gradients() const { return gradients_; }
+
+ private:
+  Dtype dtype_;
+  std::unique_ptr<Options> backbone_, encoding_;
+  ParameterStore store_;
+  Arena arena_;
+  Tensor gradients_;
+  std::unique_ptr<Model> model_;
+};
+
+std::vector<std::int32_t> ids_from(std::int64_t first, std::int64_t count) {
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < count; ++i) ids.push_back(static_cast<std::int32_t>(first + i));
+  return ids;
+}
+
+/// Positions whose output changes when a later token changes.
+std::vector<std::int64_t> leaks(const std::function<std::vector<double>(const std::vector<std::int32_t>&)>& outputs) {
+  const std::vector<std::int32_t> ids = ids_from(0, time_steps);
+  const std::vector<double> before = outputs(ids);
+  const auto width = before.size() / ids.size();
+  std::vector<std::int64_t> found;
+  for (const std::int64_t t : std::array<std::int64_t, 9>{0, 14, 15, 16, 62, 63, 64, 65, time_steps - 2}) {
+    std::vector<std::int32_t> changed = ids;
+    for (auto i = static_cast<std::size_t>(t + 1); i < ids.size(); ++i) changed[i] += time_steps;
+    const std::vector<double> after = outputs(changed);
+    if (!std::equal(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(width) * (t + 1), after.begin())) found.push_back(t);
+  }
+  return found;
+}
+
+class Layers : public testing::TestWithParam<Pair> {};
+
+TEST_P(Layers, NothingLooksAhead) {
+  Built built(GetParam(), Dtype::f32);
+  EXPECT_EQ(leaks([&](const auto& ids) { return built.outputs(ids); }), std::vector<std::int64_t>{});
+}
+
+TEST_P(Layers, NoGradientReachesLaterTokens) {
+  Built built(GetParam(), Dtype::f32);
+  for (const std::int64_t t : {0, 15, 63, 64, 100}) {
+    zero(built.gradients());
+    Tape tape(built.arena(), {Dtype::f32, nullptr}, true, built.gradients());
+    const Tensor hidden = built.hidden(tape, ids_from(0, time_steps), 0, nullptr);
+    const Tensor seed = tape.zeros(hidden.shape());
+    for (std::int64_t i = 0; i < 16; ++i) seed.as<float>()[t * 16 + i] = 1.0f;
+    tape.backward(std::array{std::pair{hidden, seed}});
+    const auto* embedding = static_cast<const float*>(built.gradients().data()) + built.store().find("embeddings.weight")->offset;
+    const auto nonzero = [&](std::int64_t id) {
+      return std::any_of(embedding + id * 16, embedding + (id + 1) * 16, [](float g) { return g != 0.0f; });
+    };
+    EXPECT_TRUE(nonzero(t));
+    for (std::int64_t id = t + 1; id < time_steps; ++id) EXPECT_FALSE(nonzero(id)) << "from " << t << " to " << id;
+  }
+}
+
+TEST_P(Layers, PiecesAreTheWhole) {
+  Built built(GetParam(), Dtype::f32);
+  const std::vector<std::int32_t> ids = ids_from(0, time_steps);
+  const std::vector<double> whole = built.outputs(ids);
+  const auto in_pieces = [&](const std::vector<std::int64_t>& cuts) {
+    Tape tape(built.arena(), {Dtype::f32, nullptr}, false);
+    std::vector<State> states(static_cast<std::size_t>(built.layers()));
+    std::vector<double> out;
+    std::int64_t begin = 0;
+    for (const std::int64_t end : cuts) {
+      const std::vector<std::int32_t> piece(ids.begin() + begin, ids.begin() + end);
+      for (const double value : Built::values(built.hidden(tape, piece, begin, &states))) out.push_back(value);
+      begin = end;
+    }
+    double worst = 0.0;
+    for (std::size_t i = 0; i < out.size(); ++i) worst = std::max(worst, std::abs(out[i] - whole[i]));
+    return out.size() == whole.size() ? worst : 1e9;
+  };
+  for (const std::int64_t cut : {1, 2, 63, 64, 65, 129}) EXPECT_LT(in_pieces({cut, time_steps}), 1e-5) << "cut at " << cut;
+  std::vector<std::int64_t> one_by_one;
+  for (std::int64_t t = 1; t <= time_steps; ++t) one_by_one.push_back(t);
+  EXPECT_LT(in_pieces(one_by_one), 1e-5);
+}
+
+TEST_P(Layers, GradientsGoThroughTheCarriedState) {
+  Built built(GetParam(), Dtype::f64);
+  const std::vector<std::int32_t> ids = ids_from(0, 20);
+  const auto gradient = [&](const std::vector<std::int64_t>& cuts) {
+    zero(built.gradients());
+    Tape tape(built.arena(), {Dtype::f64, nullptr}, true, built.gradients());
+    std::vector<State> states(static_cast<std::size_t>(built.layers()));
+    std::vector<std::pair<Tensor, Tensor>> seeds;
+    std::int64_t begin = 0;
+    for (const std::int64_t end : cuts) {
+      const std::vector<std::int32_t> piece(ids.begin() + begin, ids.begin() + end);
+      const Tensor hidden = built.hidden(tape, piece, begin, &states);
+      const Tensor seed = tape.empty(hidden.shape());
+      for (std::int64_t i = 0; i < seed.size(); ++i) seed.as<double>()[i] = std::sin(0.7 * static_cast<double>(begin * 16 + i));
+      seeds.emplace_back(hidden, seed);
+      begin = end;
+    }
+    tape.backward(seeds);
+    return Built::values(built.gradients());
+  };
+  const std::vector<double> whole = gradient({20});
+  const double scale = std::abs(*std::max_element(whole.begin(), whole.end(), [](double a, double b) { return std::abs(a) < std::abs(b); }));
+  for (const std::vector<std::int64_t>& cuts : {std::vector<std::int64_t>{1, 20}, {2, 5, 6, 20}, {17, 18, 19, 20}}) {
+    const std::vector<double> parts = gradient(cuts);
+    double worst = 0.0;
+    for (std::size_t i = 0; i < whole.size(); ++i) worst = std::max(worst, std::abs(parts[i] - whole[i]));
+    EXPECT_LT(worst, 1e-10 * scale) << "first cut at " << cuts.front();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Layers, testing::ValuesIn(pairs()), [](const auto& at) { return at.param.name; });
+
+TEST(Leaks, APlantedLeakIsFound) {
+  // Each output adds the mean of its block of 16 tokens: the future of the block leaks into its past.
+  const auto leaky = [](const std::vector<std::int32_t>& ids) {
+    std::vector<double> out;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      double sum = 0.0;
+      const std::size_t begin = i / 16 * 16, end = std::min(ids.size(), begin + 16);
+      for (std::size_t j = begin; j < end; ++j) sum += ids[j];
+      out.push_back(ids[i] + sum / 16.0);
+    }
+    return out;
+  };
+  EXPECT_FALSE(leaks(leaky).empty());
+}
+
+class Encodings : public testing::TestWithParam<Pair> {};
+
+TEST_P(Encodings, KeepLengthsAndAreRelative) {
+  const EncodingPlugin& plugin = *plugins().find_encoding(GetParam().encoding);
+  const auto options = options_of(plugin.options(), GetParam().encoding_options);
+  const MixerShape shape{16, 2, 2, 8, 8};
+  ParameterStore store;
+  const auto encoding = plugin.make(*options, shape, ParameterScope(store, "", 0.5));
+  store.allocate(Dtype::f64);
+  store.initialise(5);
+  if (!contains(Hook::query_key, encoding->hook()) || encoding->hook() == Hook::none) return;
+
+  constexpr std::int64_t prefix = 9, later = 12, window = 4;
+  Arena arena;
+  Tape tape(arena, {Dtype::f64, nullptr}, false);
+  const auto random = [&](std::uint64_t what, std::int64_t time, std::int64_t width, std::int64_t from) {
+    const Tensor t = tape.empty({1, time, width});
+    const RandomStream stream(1, Purpose::statistics, what);
+    for (std::int64_t i = 0; i < t.size(); ++i) t.as<double>()[i] = stream.normal(static_cast<std::uint64_t>(from * width + i));
+    return t;
+  };
+  // The later tokens are the same; what stands before them differs in content, or is absent.
+  const auto scores = [&](std::int64_t before, std::uint64_t content) {
+    const auto input = [&](std::uint64_t what, std::int64_t width) {
+      const Tensor all = tape.empty({1, before + later, width});
+      const Tensor head = random(what + content, before, width, 1000), tail = random(what, later, width, 0);
+      std::copy_n(head.as<double>(), head.size(), all.as<double>());
+      std::copy_n(tail.as<double>(), tail.size(), all.as<double>() + head.size());
+      return all;
+    };
+    const Tensor q = input(1, 16).reshape({1, before + later, 2, 8}), k = input(2, 16).reshape({1, before + later, 2, 8});
+    const QueryKey turned = encoding->on_query_key(tape, {q, k}, input(3, 16), {}, nullptr);
+    std::vector<double> out;
+    for (std::int64_t h = 0; h < 2; ++h)
+      for (std::int64_t i = window; i < later; ++i)
+        for (std::int64_t j = window; j <= i; ++j) {
+          double dot = 0.0;
+          for (std::int64_t d = 0; d < 8; ++d)
+            dot += turned.q.as<double>()[((before + i) * 2 + h) * 8 + d] * turned.k.as<double>()[((before + j) * 2 + h) * 8 + d];
+          out.push_back(dot);
+        }
+    const auto length = [](const Tensor& t, std::int64_t row) {
+      double sum = 0.0;
+      for (std::int64_t d = 0; d < 8; ++d) sum += t.as<double>()[row * 8 + d] * t.as<double>()[row * 8 + d];
+      return std::sqrt(sum);
+    };
+    for (std::int64_t row = 0; row < 2 * (before + later); ++row) EXPECT_NEAR(length(turned.q, row), length(q, row), 1e-12);
+    return out;
+  };
+  const std::vector<double> alone = scores(0, 0), one = scores(prefix, 10), other = scores(prefix, 20);
+  if (!encoding->relative()) return;
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    EXPECT_NEAR(one[i], alone[i], 1e-9);
+    EXPECT_NEAR(other[i], alone[i], 1e-9);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Encodings, testing::ValuesIn([] {
+                           std::vector<Pair> first = pairs();
+                           first.resize(first.size() / 2);  // one backbone's worth: the encodings repeat
+                           return first;
+                         }()),
+                         [](const auto& at) { return at.param.name; });
+
+}  // namespace
+}  // namespace phasor

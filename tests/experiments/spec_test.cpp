@@ -1,0 +1,62 @@
+#include <gtest/gtest.h>
+
+#include "experiments/spec.h"
+#include "tests/experiments/fixture.h"
+
+namespace phasor {
+namespace {
+
+std::string id_of(const Json& value) {
+  ExperimentSpec spec(shipped_plugins());
+  read_spec(spec, value);
+  return make_trial(spec).id;
+}
+
+std::vector<Problem> problems_of(const std::string& patch) {
+  ExperimentSpec spec(shipped_plugins());
+  Document document = Document::parse(small_experiment(patch).pretty(), "spec");
+  spec.read(document);
+  return document.problems();
+}
+
+TEST(ExperimentSpec, IdentityIsTheContentWithoutRunAndNote) {
+  const std::string id = id_of(small_experiment());
+  EXPECT_EQ(id_of(small_experiment(R"({"note": "x", "run": {"threads": 3, "log_every": 1}})")), id);
+  EXPECT_EQ(id_of(small_experiment(R"({"optimizer": {"lr": 1e-2}})")), id);       // the same number
+  EXPECT_EQ(id_of(small_experiment(R"({"model": {"norm_eps": 1e-6}})")), id);     // the default, written out
+  EXPECT_NE(id_of(small_experiment(R"({"optimizer": {"lr": 0.010000000000000002}})")), id);  // its neighbour
+  EXPECT_NE(id_of(small_experiment(R"({"train": {"lanes": 2}})")), id);
+  EXPECT_NE(id_of(small_experiment(R"({"seed": 1})")), id);
+}
+
+TEST(ExperimentSpec, ResolvesEveryDefault) {
+  ExperimentSpec spec(shipped_plugins());
+  read_spec(spec, small_experiment());
+  const Json resolved = make_trial(spec).spec;
+  for (const char* path : {"train.lanes", "train.micro_batch", "model.encoding.temperature.theta", "task.eval_seed",
+                           "model.backbone.gate_rank", "optimizer.schedule.name", "run.threads"}) {
+    const Json* value = resolved.at_path(path);
+    ASSERT_NE(value, nullptr) << path;
+    EXPECT_FALSE(value->is_null()) << path;
+  }
+  ExperimentSpec again(shipped_plugins());
+  read_spec(again, resolved);
+  EXPECT_EQ(make_trial(again).id, make_trial(spec).id);
+}
+
+TEST(ExperimentSpec, RefusesPairsThatDoNotFit) {
+  const auto expect = [](const std::string& patch, const std::string& path, const std::string& text) {
+    const auto problems = problems_of(patch);
+    ASSERT_EQ(problems.size(), 1u) << patch;
+    EXPECT_EQ(problems[0].path, path) << problems[0].message;
+    EXPECT_NE(problems[0].message.find(text), std::string::npos) << problems[0].message;
+  };
+  expect(R"({"model": {"backbone": {"heads": 4, "kv_heads": 2}}})", "model.encoding", "as many key heads");
+  expect(R"({"model": {"backbone": {"heads": 16}}})", "model.encoding", "even width");
+  expect(R"({"model": {"backbone": {"heads": 3}}})", "model.backbone", "equal heads");
+  expect(R"({"train": {"lanes": 11}})", "train.lanes", "at most 10");
+  expect(R"({"task": {"group": "Q8"}})", "task", "Q8");
+}
+
+}  // namespace
+}  // namespace phasor

@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "experiments/trainer.h"
+#include "experiments/trial.h"
+#include "tests/experiments/fixture.h"
+
+namespace phasor {
+namespace {
+
+results::TrialRecord run(const std::string& patch) {
+  ExperimentSpec spec(shipped_plugins());
+  read_spec(spec, small_experiment(patch));
+  return run_trial(spec, "test", {}, {});
+}
+
+TEST(Trial, TrainsAndEvaluates) {
+  const results::TrialRecord record = run(R"({"train": {"steps": 60, "eval_every": 20}, "run": {"log_every": 1}})");
+  ASSERT_EQ(record.status, results::Status::done) << record.message;
+  ASSERT_EQ(record.steps.size(), 60u);
+  EXPECT_LT(record.steps.back().loss, record.steps.front().loss);
+  // valid at 20, 40, 60 and test at both lengths, three metrics each
+  EXPECT_EQ(record.evals.size(), 3u * 3u + 2u * 3u);
+  for (const auto& point : record.evals) EXPECT_TRUE(std::isfinite(point.value)) << point.metric;
+  EXPECT_FALSE(record.bits.empty());
+}
+
+TEST(Trial, BitsDoNotDependOnThreadsOrLogging) {
+  const std::string bits = run("{}").bits;
+  for (const char* patch : {R"({"run": {"threads": 2}})", R"({"run": {"threads": 3}})", R"({"run": {"threads": 7}})",
+                            R"({"run": {"log_every": 1}})", R"({"train": {"eval_every": 1}})"})
+    EXPECT_EQ(run(patch).bits, bits) << patch;
+  EXPECT_NE(run(R"({"seed": 1})").bits, bits);
+  EXPECT_NE(run(R"({"optimizer": {"lr": 0.011}})").bits, bits);
+}
+
+TEST(Trial, LossAndGradientAreExactWhateverTheLanesAndMicroBatches) {
+  // In f64 the first loss and gradient norm of any cut agree to rounding: means are over the batch, not of means.
+  const auto first = [](const std::string& cut) {
+    return run(R"({"task": {"count_bos": true}, "train": {"steps": 1, "precision": "f64", )" + cut + "}}").steps.front();
+  };
+  const results::StepLog whole = first(R"("lanes": 1, "micro_batch": 10)");
+  for (const char* cut : {R"("lanes": 1, "micro_batch": 3)", R"("lanes": 4, "micro_batch": 1)", R"("lanes": 3, "micro_batch": 2)",
+                          R"("lanes": 10, "micro_batch": 1)"}) {
+    const results::StepLog part = first(cut);
+    EXPECT_NEAR(part.loss, whole.loss, 1e-12) << cut;
+    EXPECT_NEAR(part.grad_norm, whole.grad_norm, 1e-12 * whole.grad_norm) << cut;
+  }
+}
+
+TEST(Trial, DivergenceIsAStatusWithTheStep) {
+  const results::TrialRecord record = run(R"({"train": {"steps": 50}, "optimizer": {"lr": 1e30, "clip": null}})");
+  EXPECT_EQ(record.status, results::Status::diverged);
+  EXPECT_NE(record.message.find("step "), std::string::npos) << record.message;
+  EXPECT_FALSE(std::isfinite(record.steps.back().loss) && std::isfinite(record.steps.back().grad_norm));
+}
+
+TEST(Trial, StopsWhenAsked) {
+  ExperimentSpec spec(shipped_plugins());
+  read_spec(spec, small_experiment());
+  int asked = 0;
+  const results::TrialRecord record = run_trial(spec, "test", {}, [&] { return ++asked == 3; });
+  EXPECT_EQ(record.status, results::Status::error);
+  EXPECT_EQ(record.message, "interrupted after step 3 of 6");
+}
+
+TEST(Trainer, NothingIsAllocatedAfterTheFirstStep) {
+  ExperimentSpec spec(shipped_plugins());
+  read_spec(spec, small_experiment(R"({"train": {"steps": 20}})"));
+  Trainer trainer(spec);
+  trainer.step();
+  const std::int64_t blocks = trainer.system_blocks();
+  for (int i = 0; i < 5; ++i) trainer.step();
+  EXPECT_EQ(trainer.system_blocks(), blocks);
+}
+
+TEST(Trainer, InitialisationIsKeyedByName) {
+  // Adding a phase gate leaves every other parameter as it was.
+  const auto initial = [](const std::string& gate) {
+    ExperimentSpec spec(shipped_plugins());
+    read_spec(spec, small_experiment(R"({"model": {"encoding": {"gate": {"kind": ")" + gate + R"("}}}})"));
+    auto trainer = std::make_unique<Trainer>(spec);
+    std::vector<std::pair<std::string, std::vector<float>>> values;
+    for (const ParameterEntry& entry : trainer->parameters().entries()) {
+      const Tensor value = trainer->parameters().value(entry);
+      values.emplace_back(entry.name, std::vector<float>(value.as<float>(), value.as<float>() + value.size()));
+    }
+    return values;
+  };
+  const auto plain = initial("none"), gated = initial("standard");
+  EXPECT_EQ(gated.size(), plain.size() + 4);  // weight and bias in two layers
+  for (const auto& [name, value] : plain) {
+    const auto same = std::find_if(gated.begin(), gated.end(), [&](const auto& other) { return other.first == name; });
+    ASSERT_NE(same, gated.end()) << name;
+    EXPECT_EQ(same->second, value) << name;
+  }
+}
+
+}  // namespace
+}  // namespace phasor
