@@ -1,0 +1,133 @@
+#include <cstddef>
+
+#include "analysis/human.h"
+#include "analysis/text.h"
+
+namespace phasor::analysis {
+namespace {
+
+using Footnotes = std::vector<std::pair<std::string, std::string>>;
+
+void add_list(Footnotes& notes, const std::string& head, const std::vector<std::string>& lines, const std::string& form) {
+  constexpr std::size_t limit = 20;
+  for (std::size_t i = 0; i < lines.size() && i < limit; ++i) notes.emplace_back(i == 0 ? head : "", lines[i]);
+  if (lines.size() > limit) {
+    notes.emplace_back("", "and " + grouped(static_cast<std::int64_t>(lines.size() - limit)) + " more" + form);
+  }
+}
+
+bool any_flag(const Table& table, const std::string& ending) {
+  for (const Cell& cell : table.cells) {
+    for (const std::string& flag : cell.flags) {
+      if (flag.ends_with(ending)) return true;
+    }
+  }
+  return false;
+}
+
+void add_marks(Footnotes& notes, const Table& table) {
+  if (any_flag(table, "_edge")) notes.emplace_back("e", "the choice is at an edge of its grid: widen it");
+  if (any_flag(table, "tied")) notes.emplace_back("t2", "so many values tied on the selection metric");
+  if (any_flag(table, "parameters")) {
+    notes.emplace_back("p", "more than 5 % more parameters than the smallest row of the column");
+  }
+  if (any_flag(table, "settings_excluded")) notes.emplace_back("x", "averaged over fewer settings: some are excluded");
+}
+
+std::string names_of(const Table& table, const std::string& role) {
+  std::vector<std::string> names;
+  for (const results::ManifestAxis& axis : table.axes) {
+    if (axis.role == role) names.push_back(axis.name);
+  }
+  return join(names, ", ");
+}
+
+void add_selection(Footnotes& notes, const Table& table) {
+  const std::string selects = names_of(table, "select");
+  if (selects.empty()) return;
+  const SelectRule& rule = *table.spec.select;
+  std::string ties;
+  for (const Tie& tie : rule.ties) ties += described(tie.series) + ", ";
+  std::string text = "chosen per cell on " + described(rule.series) + ", " + to_text(rule.at) + ", " + to_text(rule.direction) + " the mean; ties: " + ties + "lowest";
+  if (const std::string averages = names_of(table, "average"); !averages.empty()) {
+    text += "; for each " + averages + " by itself";
+  }
+  notes.emplace_back(selects, text);
+  notes.emplace_back("seeds", "chosen on " + rule.series.split + " of the same seeds that are reported on " +
+                                  table.spec.primary.split + ": the means are biased upward");
+}
+
+void add_averages(Footnotes& notes, const Table& table) {
+  const std::string averages = names_of(table, "average");
+  if (averages.empty()) return;
+  notes.emplace_back("averages", "over " + averages + " within each replicate first, then mean and sd over replicates");
+}
+
+std::vector<std::string> not_eligible(const Table& table) {
+  std::vector<std::string> lines;
+  std::vector<std::string> heads;
+  for (const results::ManifestAxis& axis : table.axes) {
+    if (axis.role == "select") heads.push_back(head_of(axis));
+  }
+  if (heads.empty()) return lines;
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    for (std::size_t column = 0; column < table.columns.size(); ++column) {
+      for (const Setting& setting : table.cell(row, column).settings) {
+        for (const Candidate& candidate : setting.candidates) {
+          if (candidate.counts.whole()) continue;
+          std::vector<std::string> place = table.rows[row];
+          place.insert(place.end(), table.columns[column].begin(), table.columns[column].end());
+          place.insert(place.end(), setting.labels.begin(), setting.labels.end());
+          for (std::size_t i = 0; i < heads.size(); ++i) place.push_back(heads[i] + " " + candidate.labels[i]);
+          const Counts& counts = candidate.counts;
+          lines.push_back(join(place, " / ") + ": n=" + grouped(counts.finite) + " of " + grouped(counts.expected) +
+                          ", diverged " + grouped(counts.diverged) + ", failed " + grouped(counts.failed) +
+                          ", missing " + grouped(counts.missing));
+        }
+      }
+    }
+  }
+  return lines;
+}
+
+std::vector<std::string> exclusions(const Table& table) {
+  std::vector<std::string> lines;
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    for (std::size_t column = 0; column < table.columns.size(); ++column) {
+      for (const Setting& setting : table.cell(row, column).settings) {
+        if (setting.excluded.empty()) continue;
+        std::vector<std::string> place = table.rows[row];
+        place.insert(place.end(), table.columns[column].begin(), table.columns[column].end());
+        place.insert(place.end(), setting.labels.begin(), setting.labels.end());
+        lines.push_back(join(place, " / ") + ": " + setting.excluded);
+      }
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+Footnotes footnotes(const Table& table) {
+  Footnotes notes;
+  add_marks(notes, table);
+  add_selection(notes, table);
+  add_averages(notes, table);
+  std::string trials = grouped(table.expected) + " expected, " + grouped(table.done) + " done, " +
+                       grouped(table.diverged) + " diverged, " + grouped(table.failed) + " failed, " +
+                       grouped(table.missing) + " missing";
+  if (table.excluded > 0) trials += "; " + grouped(table.excluded) + " excluded";
+  notes.emplace_back("trials", trials);
+  add_list(notes, "", unfinished(table), ", all in --form trials");
+  add_list(notes, "not eligible", not_eligible(table), ", all in --form candidates");
+  add_list(notes, "excluded", exclusions(table), "");
+  std::vector<std::string> damaged;
+  for (const results::Damaged& file : table.damaged) damaged.push_back(file.file + ": " + file.reason);
+  add_list(notes, "damaged", damaged, "");
+  add_list(notes, "ignored", table.ignored, " that the sweep does not expect");
+  add_list(notes, "build", table.build, "");
+  add_list(notes, "note", table.notes, "");
+  return notes;
+}
+
+}  // namespace phasor::analysis

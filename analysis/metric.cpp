@@ -1,0 +1,92 @@
+#include "analysis/metric.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+
+namespace phasor::analysis {
+namespace {
+
+bool ends_with_word(const std::string& name, const std::string& word) {
+  return name == word || (name.size() > word.size() && name.ends_with("_" + word));
+}
+
+Reading best_of(const std::map<std::int64_t, double>& curve, Direction direction) {
+  Reading best{curve.rbegin()->second, curve.rbegin()->first};
+  bool found = false;
+  for (const auto& [step, value] : curve) {
+    if (!std::isfinite(value)) continue;
+    const bool better = direction == Direction::maximise ? value > best.value : value < best.value;
+    if (!found || better) best = {value, step};
+    found = true;
+  }
+  return best;
+}
+
+Reading mean_of_last(const std::map<std::int64_t, double>& curve, std::int64_t k) {
+  const std::size_t count = std::min(curve.size(), static_cast<std::size_t>(k));
+  long double sum = 0;
+  auto point = curve.rbegin();
+  for (std::size_t i = 0; i < count; ++i, ++point) sum += static_cast<long double>(point->second);
+  Reading reading{static_cast<double>(sum / static_cast<long double>(count)), curve.rbegin()->first};
+  reading.too_few = count < static_cast<std::size_t>(k);
+  return reading;
+}
+
+}  // namespace
+
+const char* to_text(Direction direction) { return direction == Direction::minimise ? "minimise" : "maximise"; }
+
+std::optional<Direction> direction_of(const std::string& metric) {
+  if (ends_with_word(metric, "accuracy")) return Direction::maximise;
+  if (ends_with_word(metric, "loss") || ends_with_word(metric, "perplexity") || metric == "steps_to_solve") {
+    return Direction::minimise;
+  }
+  return std::nullopt;
+}
+
+std::string slice_to_text(std::int64_t slice) { return slice < 0 ? "all" : std::to_string(slice); }
+
+std::string to_text(const Series& series) {
+  const std::string name = series.split + "." + series.metric;
+  return series.slice < 0 ? name : name + "@" + std::to_string(series.slice);
+}
+
+std::string described(const Series& series) {
+  return to_text(series) + (series.slice < 0 ? " over all lengths" : "");
+}
+
+std::string to_text(const At& at) {
+  switch (at.rule) {
+    case At::Rule::final:
+      return "final";
+    case At::Rule::best:
+      return "best";
+    case At::Rule::mean_last:
+      return "mean_last_" + std::to_string(at.k);
+  }
+  return "";
+}
+
+std::optional<Reading> read_metric(const std::vector<results::EvalPoint>& evals, const Series& series, const At& at,
+                                   Direction direction) {
+  std::map<std::int64_t, double> curve;
+  for (const results::EvalPoint& point : evals) {
+    if (point.slice == series.slice && point.metric == series.metric && point.split == series.split) {
+      curve[point.step] = point.value;
+    }
+  }
+  if (curve.empty()) return std::nullopt;
+  switch (at.rule) {
+    case At::Rule::final:
+      break;
+    case At::Rule::best:
+      return best_of(curve, direction);
+    case At::Rule::mean_last:
+      return mean_of_last(curve, at.k);
+  }
+  return Reading{curve.rbegin()->second, curve.rbegin()->first};
+}
+
+}  // namespace phasor::analysis

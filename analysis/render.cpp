@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cstddef>
+
+#include "analysis/grid.h"
+#include "analysis/human.h"
+#include "analysis/table.h"
+#include "analysis/text.h"
+#include "core/base/error.h"
+
+namespace phasor::analysis {
+namespace {
+
+Grid grid_of(const Table& table, Form form) {
+  switch (form) {
+    case Form::longer:
+      return long_grid(table);
+    case Form::wide:
+      return wide_grid(table);
+    case Form::trials:
+      return trials_grid(table);
+    case Form::candidates:
+      return candidates_grid(table);
+  }
+  throw InternalError("unknown form of a table");
+}
+
+std::string terminal(const Table& table) {
+  std::string text = title(table, Dress::terminal) + "\n\n" + aligned(human_grid(table, Dress::terminal)) + "\n";
+  if (const Grid chosen = chosen_grid(table); !chosen.lines.empty()) text += aligned(chosen) + "\n";
+  const auto notes = footnotes(table);
+  std::size_t width = 0;
+  for (const auto& [head, note] : notes) width = std::max(width, width_of(head));
+  for (const auto& [head, note] : notes) text += padded(head, width) + "  " + note + "\n";
+  return text;
+}
+
+/// Footnotes as a list; what continues the one before is indented.
+std::string markdown_notes(const Table& table) {
+  std::string text;
+  for (const auto& [head, note] : footnotes(table)) {
+    text += head.empty() ? "  - " + note + "\n" : "- **" + head + "**: " + note + "\n";
+  }
+  return text;
+}
+
+std::string markdown_of(const Table& table, Form form) {
+  std::string text = "## " + table.name + "\n\n" + title(table, Dress::markdown) + "\n\n";
+  if (form == Form::wide) {
+    text += markdown(human_grid(table, Dress::markdown)) + "\n";
+    if (const Grid chosen = chosen_grid(table); !chosen.lines.empty()) text += markdown(chosen) + "\n";
+  } else {
+    text += markdown(grid_of(table, form)) + "\n";
+  }
+  return text + markdown_notes(table);
+}
+
+}  // namespace
+
+std::string render(const Table& table, Format format, Form form) {
+  switch (format) {
+    case Format::csv:
+      return csv(grid_of(table, form));
+    case Format::markdown:
+      return markdown_of(table, form);
+    case Format::terminal:
+      return terminal(table);
+  }
+  throw InternalError("unknown format of a table");
+}
+
+Format read_format(const std::string& text) {
+  if (text == "csv") return Format::csv;
+  if (text == "markdown") return Format::markdown;
+  if (text == "terminal") return Format::terminal;
+  throw UserError("--format: found \"" + text + "\", expected csv, markdown or terminal");
+}
+
+Form read_form(const std::string& text) {
+  if (text == "long") return Form::longer;
+  if (text == "wide") return Form::wide;
+  if (text == "trials") return Form::trials;
+  if (text == "candidates") return Form::candidates;
+  throw UserError("--form: found \"" + text + "\", expected long, wide, trials or candidates");
+}
+
+}  // namespace phasor::analysis

@@ -1,0 +1,38 @@
+#include "analysis/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "core/base/error.h"
+
+namespace phasor::analysis {
+
+Statistics describe(std::vector<double> values) {
+  Statistics result;
+  result.n = static_cast<std::int64_t>(values.size());
+  if (values.empty()) return result;
+  for (const double value : values) PHASOR_CHECK(std::isfinite(value), "statistics of a number that is not finite");
+  std::sort(values.begin(), values.end());  // the order of the trials must not show in the last digit
+  const std::size_t n = values.size();
+  result.min = values.front();
+  result.max = values.back();
+  result.median = n % 2 == 1 ? values[n / 2] : values[n / 2 - 1] + (values[n / 2] - values[n / 2 - 1]) / 2;
+
+  long double sum = 0;
+  for (const double value : values) sum += static_cast<long double>(value);
+  const long double mean = sum / static_cast<long double>(n);
+  result.mean = static_cast<double>(mean);
+  if (n < 2) return result;
+  long double squares = 0;
+  for (const double value : values) {
+    const long double away = static_cast<long double>(value) - mean;
+    squares += away * away;
+  }
+  // Equal values must give exactly 0, also where long double is no wider than double.
+  const bool equal = values.front() == values.back();
+  result.sd = equal ? 0.0 : static_cast<double>(std::sqrt(squares / static_cast<long double>(n - 1)));
+  return result;
+}
+
+}  // namespace phasor::analysis

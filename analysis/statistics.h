@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace phasor::analysis {
+
+/// Of a few numbers, one a seed. All empty when there are none; the standard deviation is empty for fewer than two.
+struct Statistics {
+  std::int64_t n = 0;
+  std::optional<double> mean;
+  std::optional<double> sd;  // n - 1 in the denominator
+  std::optional<double> median, min, max;
+};
+
+/// `values` must be finite; their order does not matter.
+Statistics describe(std::vector<double> values);
+
+}  // namespace phasor::analysis

@@ -1,0 +1,45 @@
+#include "analysis/table.h"
+
+#include <algorithm>
+
+#include "analysis/ablate.h"
+#include "analysis/mixtures.h"
+#include "analysis/text.h"
+
+namespace phasor::analysis {
+
+bool Cell::chosen() const {
+  return excluded.empty() && std::all_of(settings.begin(), settings.end(), [](const Setting& setting) {
+           return !setting.excluded.empty() || setting.choice.chosen.has_value();
+         });
+}
+
+std::int64_t Cell::tied() const {
+  std::int64_t most = 0;
+  for (const Setting& setting : settings) most = std::max(most, setting.choice.tied);
+  return most;
+}
+
+Table make_table(const results::Manifest& manifest, const results::Folder& folder, const TableOptions& options) {
+  const TableSpec spec = read_table_spec(manifest.table);
+  const Frame frame = flatten(manifest, folder);
+  std::vector<std::string> build = check_mixtures(frame, options.allow_mixed);
+  Table table = ablate(frame, spec);
+  table.name = manifest.name;
+  table.build = std::move(build);
+  return table;
+}
+
+std::vector<std::string> unfinished(const Table& table) {
+  std::vector<std::string> lines;
+  for (const TrialStatus status : {TrialStatus::diverged, TrialStatus::error, TrialStatus::missing}) {
+    for (const TrialLine& trial : table.trials) {
+      if (trial.status != status) continue;
+      const std::string why = trial.message.empty() ? "" : ": " + trial.message;
+      lines.push_back(padded(to_text(status), 8) + "  " + trial.name + why);
+    }
+  }
+  return lines;
+}
+
+}  // namespace phasor::analysis

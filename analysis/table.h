@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/frame.h"
+#include "analysis/selection.h"
+#include "analysis/statistics.h"
+#include "analysis/table_spec.h"
+#include "results/manifest.h"
+#include "results/store.h"
+
+namespace phasor::analysis {
+
+/// One value of the select axes in one cell.
+struct Candidate {
+  std::vector<std::string> labels;  // one for each select axis
+  Counts counts;                    // of its replicates, on the selection metric
+  std::optional<double> score;      // mean over the finite ones; not eligible unless all are
+  std::vector<std::int64_t> steps;  // after which the scores were measured, distinct, rising
+  bool chosen = false;
+};
+
+/// The choice for one point of the average axes; a cell without such axes has one.
+struct Setting {
+  std::vector<std::string> labels;  // one for each average axis
+  std::vector<Candidate> candidates;
+  Choice choice;
+  std::string excluded;  // the reason when the whole setting is, else empty
+};
+
+/// One reported number of a cell: a series over the replicates of what was chosen.
+///
+/// The mean is over all expected replicates or it is not given: a mean of survivors is not a result. When nothing could
+/// be chosen, the counts are those of every trial of the cell.
+struct Number {
+  Series series;
+  Counts counts;
+  Statistics statistics;               // empty unless counts.whole()
+  std::optional<std::int64_t> solved;  // replicates at least as good as solved_at, for the primary metric
+  std::vector<std::string> flags;
+};
+
+struct Cell {
+  std::vector<Setting> settings;
+  std::vector<Number> numbers;  // one for each reported series, in order
+  std::vector<std::string> flags;  // of the choice and the row, shared by the numbers
+  std::string excluded;            // the reason when the whole cell is, else empty
+  std::int64_t parameters = 0;     // of what was chosen; the most, where settings differ
+  std::optional<double> step_ms;   // mean over what was chosen
+  std::int64_t trials = 0;         // expected, over all candidates
+
+  bool chosen() const;  // in every setting that is not excluded
+  std::int64_t tied() const;  // the most candidates tied in a setting
+};
+
+/// One expected trial, as it ended.
+struct TrialLine {
+  std::string id, name, message, file;
+  std::vector<std::int64_t> at;
+  TrialStatus status = TrialStatus::missing;
+  std::vector<std::optional<double>> reported;  // one for each reported series
+  std::optional<Reading> selected;              // the number it was judged by
+  bool chosen = false;                          // its candidate was
+  std::optional<double> steps_to_solve, step_ms;
+  std::int64_t parameters = 0;
+  std::vector<std::string> varied;              // values of Table::varied
+};
+
+/// An ablation table: everything any of its forms shows.
+struct Table {
+  std::string name;
+  TableSpec spec;
+  std::vector<results::ManifestAxis> axes;
+  std::vector<std::vector<std::string>> rows, columns;  // labels, one for each axis of the role
+  std::vector<Cell> cells;                              // rows x columns, a row after the other
+  std::vector<TrialLine> trials;                        // in the order of the manifest
+  std::vector<std::string> varied;    // paths that differ between trials and are not the path of an axis
+  std::int64_t replicates = 0;        // expected in a cell
+  std::int64_t expected = 0, done = 0, diverged = 0, failed = 0, missing = 0, excluded = 0;
+  std::vector<std::string> build;     // what check_mixtures had to say
+  std::vector<std::string> notes;     // what else a reader should know
+  std::vector<std::string> ignored;   // files of trials that are not in the sweep
+  std::vector<results::Damaged> damaged;
+
+  const Cell& cell(std::size_t row, std::size_t column) const { return cells[row * columns.size() + column]; }
+  /// Every expected trial has ended by itself: none is missing, none failed. A diverged trial is a result.
+  bool complete() const { return missing == 0 && failed == 0; }
+};
+
+struct TableOptions {
+  bool allow_mixed = false;  // put trials of different builds, processors, devices or revisions side by side
+};
+
+/// The straight way: flatten, check_mixtures, ablate.
+Table make_table(const results::Manifest& manifest, const results::Folder& folder, const TableOptions& options = {});
+
+/// Trials that are missing, failed or diverged, one line each: "missing  NoPE / S2 / lr 0.01 / seed 2: message".
+std::vector<std::string> unfinished(const Table& table);
+
+enum class Format { csv, markdown, terminal };
+/// longer = one line a cell and reported number; wide = one line a row, primary number; trials = one line an expected
+/// trial; candidates = one line a cell and value of the select axes.
+enum class Form { longer, wide, trials, candidates };
+
+/// UserError listing the names when `text` is none.
+Format read_format(const std::string& text);  // csv, markdown, terminal
+Form read_form(const std::string& text);      // long, wide, trials, candidates
+
+/// The text of a table, with a final newline. The terminal has one form, the wide one.
+std::string render(const Table& table, Format format, Form form);
+
+}  // namespace phasor::analysis

@@ -1,0 +1,119 @@
+#include "results/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+#include "core/base/error.h"
+
+namespace phasor::results {
+namespace {
+
+std::string reason(int error) {
+  std::string text = std::generic_category().message(error);
+  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+std::string remedy(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "free some space and run again, what is already saved is kept";
+    case ENOENT:
+    case ENOTDIR:
+      return "make the folder first, or name another";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "give this user the right to write there, or name another folder";
+    default:
+      return "look at the disk, then run again";
+  }
+}
+
+[[noreturn]] void cannot_write(const std::string& path, int error) {
+  throw UserError(path + ": cannot be written, " + reason(error) + "; " + remedy(error));
+}
+
+/// A file descriptor that is closed on every way out.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+  int close() {
+    const int result = ::close(number_);
+    number_ = -1;
+    return result;
+  }
+
+ private:
+  int number_;
+};
+
+/// 0, or the error number of the call that failed.
+int write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+int write_and_sync(const std::string& path, std::string_view bytes) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.number() < 0) return errno;
+  if (const int error = write_all(file.number(), bytes)) return error;
+  if (::fsync(file.number()) != 0) return errno;
+  return file.close() == 0 ? 0 : errno;  // network disks may report a full disk only here
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number() < 0) throw UserError(path + ": cannot be read, " + reason(errno));
+  std::string bytes;
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t count = ::read(file.number(), buffer, sizeof buffer);
+    if (count == 0) return bytes;
+    if (count > 0) {
+      bytes.append(buffer, static_cast<std::size_t>(count));
+    } else if (errno != EINTR) {
+      throw UserError(path + ": cannot be read, " + reason(errno));
+    }
+  }
+}
+
+void write_whole(const std::string& folder, const std::string& name, const std::string& stem, std::string_view bytes) {
+  const std::string target = folder + "/" + name;
+  const std::string aside = folder + "/." + stem + "." + std::to_string(::getpid()) + ".tmp";
+  int error = write_and_sync(aside, bytes);
+  if (error == 0 && ::rename(aside.c_str(), target.c_str()) != 0) error = errno;
+  if (error != 0) {
+    ::unlink(aside.c_str());
+    cannot_write(target, error);
+  }
+  const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some network file systems do not sync folders (EINVAL); the rename is as durable there as it can be.
+  if (directory.number() >= 0 && ::fsync(directory.number()) != 0 && errno != EINVAL) cannot_write(target, errno);
+}
+
+}  // namespace phasor::results

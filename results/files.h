@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace phasor::results {
+
+/// The bytes of a file; UserError naming it when it cannot be read.
+std::string read_file(const std::string& path);
+
+/// Writes `<folder>/<name>` so that a reader sees the old file, the new file or none, whatever happens in between: the
+/// bytes go to `<folder>/.<stem>.<pid>.tmp`, reach the disk, and are renamed; then the folder reaches the disk too.
+/// UserError naming the path when there is no room, no permission or no folder; nothing is left behind then.
+void write_whole(const std::string& folder, const std::string& name, const std::string& stem, std::string_view bytes);
+
+}  // namespace phasor::results

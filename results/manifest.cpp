@@ -1,0 +1,169 @@
+#include "results/manifest.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "core/base/error.h"
+#include "results/files.h"
+
+namespace phasor::results {
+namespace {
+
+constexpr std::int64_t format_version = 1;
+constexpr std::array<std::string_view, 5> roles = {"row", "column", "select", "replicate", "average"};
+
+Json list_of(const std::vector<std::string>& texts) {
+  Json list = Json::array();
+  for (const std::string& text : texts) list.push_back(text);
+  return list;
+}
+
+Json json_of(const ManifestAxis& axis) {
+  Json json = Json::object();
+  json["name"] = axis.name;
+  json["role"] = axis.role;
+  json["path"] = axis.path;
+  json["labels"] = list_of(axis.labels);
+  json["values"] = Json(axis.values);
+  return json;
+}
+
+Json json_of(const ManifestTrial& trial) {
+  Json at = Json::array();
+  for (const std::int64_t index : trial.at) at.push_back(index);
+  Json json = Json::object();
+  json["id"] = trial.id;
+  json["at"] = std::move(at);
+  json["excluded"] = trial.excluded;
+  json["parameters"] = trial.parameters;
+  return json;
+}
+
+/// Reads members of a manifest; each mistake is a UserError that names the file and the path in it.
+class Source {
+ public:
+  explicit Source(std::string file) : file_(std::move(file)) {}
+
+  [[noreturn]] void refuse(const std::string& path, const std::string& message) const {
+    throw UserError(file_ + ": " + path + ": " + message);
+  }
+  const Json& member(const Json& object, const std::string& path, const char* name) const {
+    const Json* found = object.is_object() ? object.find(name) : nullptr;
+    if (found == nullptr) refuse(path, std::string("no \"") + name + "\", run the sweep again to write it anew");
+    return *found;
+  }
+  std::string text(const Json& object, const std::string& path, const char* name) const {
+    const Json& value = member(object, path, name);
+    if (!value.is_string()) refuse(path + "." + name, std::string("found a ") + value.type_name() + ", expected a string");
+    return value.as_string();
+  }
+  std::int64_t integer(const Json& value, const std::string& path) const {
+    if (!value.is_integer()) refuse(path, std::string("found a ") + value.type_name() + ", expected a whole number");
+    return value.as_integer();
+  }
+  const Json::Array& list(const Json& object, const std::string& path, const char* name) const {
+    const Json& value = member(object, path, name);
+    if (!value.is_array()) refuse(path + "." + name, std::string("found a ") + value.type_name() + ", expected a list");
+    return value.as_array();
+  }
+  std::vector<std::string> texts(const Json& object, const std::string& path, const char* name) const {
+    std::vector<std::string> found;
+    for (const Json& value : list(object, path, name)) {
+      if (!value.is_string()) refuse(path + "." + name, "expected a list of strings");
+      found.push_back(value.as_string());
+    }
+    return found;
+  }
+
+ private:
+  std::string file_;
+};
+
+ManifestAxis axis_of(const Source& source, const Json& json, const std::string& path) {
+  ManifestAxis axis;
+  axis.name = source.text(json, path, "name");
+  axis.role = source.text(json, path, "role");
+  axis.path = source.text(json, path, "path");
+  axis.labels = source.texts(json, path, "labels");
+  axis.values = source.list(json, path, "values");
+  if (std::find(roles.begin(), roles.end(), axis.role) == roles.end()) {
+    source.refuse(path + ".role", "found \"" + axis.role + "\", expected row, column, select, replicate or average");
+  }
+  if (axis.labels.empty()) source.refuse(path + ".labels", "an axis without points");
+  if (!axis.values.empty() && axis.values.size() != axis.labels.size()) {
+    source.refuse(path + ".values", "found " + std::to_string(axis.values.size()) + " values for " +
+                                        std::to_string(axis.labels.size()) + " labels");
+  }
+  return axis;
+}
+
+ManifestTrial trial_of(const Source& source, const Json& json, const std::string& path,
+                       const std::vector<ManifestAxis>& axes) {
+  ManifestTrial trial;
+  trial.id = source.text(json, path, "id");
+  trial.excluded = source.text(json, path, "excluded");
+  trial.parameters = source.integer(source.member(json, path, "parameters"), path + ".parameters");
+  for (const Json& index : source.list(json, path, "at")) trial.at.push_back(source.integer(index, path + ".at"));
+  if (trial.id.empty() && trial.excluded.empty()) source.refuse(path, "neither an id nor a reason why it is excluded");
+  if (trial.at.size() != axes.size()) {
+    source.refuse(path + ".at", "found " + std::to_string(trial.at.size()) + " places, expected one on each of the " +
+                                    std::to_string(axes.size()) + " axes");
+  }
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (trial.at[i] < 0 || trial.at[i] >= static_cast<std::int64_t>(axes[i].labels.size())) {
+      source.refuse(path + ".at", "no point " + std::to_string(trial.at[i]) + " on axis " + axes[i].name);
+    }
+  }
+  return trial;
+}
+
+}  // namespace
+
+void write_manifest(const Manifest& manifest, const std::string& folder) {
+  Json axes = Json::array();
+  for (const ManifestAxis& axis : manifest.axes) axes.push_back(json_of(axis));
+  Json trials = Json::array();
+  for (const ManifestTrial& trial : manifest.trials) trials.push_back(json_of(trial));
+  Json json = Json::object();
+  json["format"] = format_version;
+  json["name"] = manifest.name;
+  json["note"] = manifest.note;
+  json["axes"] = std::move(axes);
+  json["varied"] = list_of(manifest.varied);
+  json["table"] = manifest.table;
+  json["trials"] = std::move(trials);
+  write_whole(folder, "sweep.json", "sweep.json", json.pretty() + "\n");
+}
+
+Manifest read_manifest(const std::string& folder) {
+  const std::string file = folder + "/sweep.json";
+  const Json json = parse_json(read_file(file), file);
+  const Source source(file);
+  if (const std::int64_t format = source.integer(source.member(json, "file", "format"), "format");
+      format != format_version) {
+    source.refuse("format", "found " + std::to_string(format) + ", this program reads format " +
+                                std::to_string(format_version) + ", use the phasor that wrote it or a newer one");
+  }
+  Manifest manifest;
+  manifest.name = source.text(json, "file", "name");
+  manifest.note = source.text(json, "file", "note");
+  manifest.varied = source.texts(json, "file", "varied");
+  manifest.table = source.member(json, "file", "table");
+  const Json::Array& axes = source.list(json, "file", "axes");
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    manifest.axes.push_back(axis_of(source, axes[i], "axes[" + std::to_string(i) + "]"));
+  }
+  std::set<std::vector<std::int64_t>> places;
+  const Json::Array& trials = source.list(json, "file", "trials");
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const std::string path = "trials[" + std::to_string(i) + "]";
+    manifest.trials.push_back(trial_of(source, trials[i], path, manifest.axes));
+    if (!places.insert(manifest.trials.back().at).second) source.refuse(path + ".at", "two trials at one place");
+  }
+  return manifest;
+}
+
+}  // namespace phasor::results

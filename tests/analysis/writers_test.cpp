@@ -1,0 +1,147 @@
+#include <gtest/gtest.h>
+
+#include "analysis/grid.h"
+#include "core/base/error.h"
+#include "tests/analysis/sweep.h"
+
+namespace phasor::analysis {
+namespace {
+
+TEST(Csv, FieldsAreQuotedAsRfc4180Says) {
+  const Grid grid{{"plain", "with,comma", "with \"quotes\""}, {{"a", "", "x\ny"}, {" b ", "c\rd", "\""}}};
+  EXPECT_EQ(csv(grid),
+            "plain,\"with,comma\",\"with \"\"quotes\"\"\"\n"
+            "a,,\"x\ny\"\n"
+            " b ,\"c\rd\",\"\"\"\"\n");
+}
+
+TEST(Csv, LabelsWithCommasSurvive) {
+  Sweep sweep({points("variant", "row", {"RoPE, theta \"5e5\""})});
+  sweep.record({0}, 0.5, 0.5);
+  EXPECT_NE(sweep.text(Format::csv, Form::longer).find("\n\"RoPE, theta \"\"5e5\"\"\",accuracy,test,32,"), std::string::npos);
+}
+
+TEST(Markdown, PipesAndLineBreaksAreHarmless) {
+  EXPECT_EQ(markdown({{"a|b"}, {{"x\ny\\"}}}), "| a\\|b |\n| --- |\n| x y\\\\ |\n");
+}
+
+TEST(Aligned, ColumnsLineUpByCharacters) {
+  EXPECT_EQ(aligned({{"name", "n"}, {{"S\xC3\xA9l", "1"}, {"x", "22"}}}), "name   n\nS\xC3\xA9l    1\nx      22\n");
+}
+
+Sweep sample() {
+  Sweep sweep({points("variant", "row", {"NoPE", "Selective"}), points("task", "column", {"S2", "A3"}),
+               values("lr", "select", "optimizer.lr", {0.002, 0.005, 0.01}),
+               values("seed", "replicate", "seed", {0, 1, 2})});
+  const double spread[] = {-0.02, 0.0, 0.02};
+  for (const results::ManifestTrial& trial : sweep.manifest.trials) {
+    const auto& at = trial.at;
+    const double level = 0.5 + 0.3 * static_cast<double>(at[0]) - 0.1 * static_cast<double>(std::abs(at[2] - 1)) +
+                         0.12 * static_cast<double>(at[1]);
+    auto& record = sweep.record(at, level, level + spread[at[3]]);
+    record.summary = {{"step_ms", 4.1}, {"steps_to_solve", at[3] == 0 ? nan : 250.0}};
+  }
+  sweep.manifest.table["baseline"] = "NoPE";
+  return sweep;
+}
+
+TEST(Forms, Long) {
+  EXPECT_EQ(sample().text(Format::csv, Form::longer),
+            "variant,task,metric,split,slice,optimizer.lr,n,expected,diverged,failed,missing,mean,sd,median,min,max,solved,"
+            "parameters,step_ms,trials,flags,tied,select_split,select_metric,select_slice,select_at,select_direction,"
+            "select_seeds,select_step\n"
+            "NoPE,S2,accuracy,test,32,0.005,3,3,0,0,0,0.5000,0.0200,0.5000,0.4800,0.5200,0,1000,4.1,9,,1,valid,accuracy,32,"
+            "final,maximise,same as reported,100\n"
+            "NoPE,A3,accuracy,test,32,0.005,3,3,0,0,0,0.6200,0.0200,0.6200,0.6000,0.6400,0,1000,4.1,9,,1,valid,accuracy,32,"
+            "final,maximise,same as reported,100\n"
+            "Selective,S2,accuracy,test,32,0.005,3,3,0,0,0,0.8000,0.0200,0.8000,0.7800,0.8200,0,1000,4.1,9,,1,valid,accuracy,"
+            "32,final,maximise,same as reported,100\n"
+            "Selective,A3,accuracy,test,32,0.005,3,3,0,0,0,0.9200,0.0200,0.9200,0.9000,0.9400,0,1000,4.1,9,,1,valid,accuracy,"
+            "32,final,maximise,same as reported,100\n");
+}
+
+TEST(Forms, Wide) {
+  EXPECT_EQ(sample().text(Format::csv, Form::wide),
+            "variant,S2.mean,S2.sd,S2.n,S2.solved,S2.optimizer.lr,S2.flags,A3.mean,A3.sd,A3.n,A3.solved,A3.optimizer.lr,"
+            "A3.flags,metric,split,slice,select_split,select_metric,select_slice,select_at,select_direction,select_seeds\n"
+            "NoPE,0.5000,0.0200,3,0,0.005,,0.6200,0.0200,3,0,0.005,,accuracy,test,32,valid,accuracy,32,final,maximise,same "
+            "as reported\n"
+            "Selective,0.8000,0.0200,3,0,0.005,,0.9200,0.0200,3,0,0.005,,accuracy,test,32,valid,accuracy,32,final,maximise,"
+            "same as reported\n");
+}
+
+TEST(Forms, Trials) {
+  const std::string text = sample().text(Format::csv, Form::trials);
+  const auto lines = read_csv(text);
+  ASSERT_EQ(lines.size(), 36u);
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "variant,task,optimizer.lr,seed,status,message,test.accuracy@32,select_value,select_step,chosen,steps_to_solve,"
+            "step_ms,parameters,id,file,select_split,select_metric,select_slice,select_at,select_direction,select_seeds");
+  EXPECT_EQ(lines[4].at("optimizer.lr"), "0.005");
+  EXPECT_EQ(lines[4].at("seed"), "1");
+  EXPECT_EQ(lines[4].at("status"), "done");
+  EXPECT_EQ(lines[4].at("chosen"), "yes");
+  EXPECT_EQ(lines[4].at("steps_to_solve"), "250");
+  EXPECT_EQ(lines[3].at("steps_to_solve"), "nan");
+  EXPECT_EQ(lines[4].at("file"), "t-0-0-1-1.h5");
+  EXPECT_EQ(lines[0].at("chosen"), "no");
+}
+
+TEST(Forms, MarkdownHasTheDigitsOfTheCsv) {
+  const std::string text = sample().text(Format::markdown, Form::wide);
+  EXPECT_NE(text.find("| Selective | 0.8000 \xC2\xB1 0.0200  0/3 | 0.9200 \xC2\xB1 0.0200  0/3 | 1,000 | 1.00x |\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("**seeds**: chosen on valid of the same seeds that are reported on test"), std::string::npos);
+  const std::string longer = sample().text(Format::markdown, Form::longer);
+  EXPECT_NE(longer.find("| Selective | A3 | accuracy | test | 32 | 0.005 | 3 | 3 | 0 | 0 | 0 | 0.9200 | 0.0200 |"),
+            std::string::npos);
+  EXPECT_NE(longer.find("**seeds**"), std::string::npos);
+}
+
+TEST(Forms, Terminal) {
+  EXPECT_EQ(sample().text(Format::terminal, Form::wide),
+            "accuracy on test at length 32: mean +- sd (n-1) over 3 seeds at the last evaluation, solved (>= .95)\n"
+            "\n"
+            "variant           S2                    A3                    parameters   step\n"
+            "NoPE (baseline)   .5000 +- .0200  0/3   .6200 +- .0200  0/3   1,000        1.00x\n"
+            "Selective         .8000 +- .0200  0/3   .9200 +- .0200  0/3   1,000        1.00x\n"
+            "\n"
+            "chosen optimizer.lr   S2      A3\n"
+            "NoPE                  0.005   0.005\n"
+            "Selective             0.005   0.005\n"
+            "\n"
+            "lr      chosen per cell on valid.accuracy@32, final, maximise the mean; ties: lowest\n"
+            "seeds   chosen on valid of the same seeds that are reported on test: the means are biased upward\n"
+            "trials  36 expected, 36 done, 0 diverged, 0 failed, 0 missing\n"
+            "build   1 commit, 1 processor, 1 device\n"
+            "note    no trial measured valid.loss, so it broke no ties\n");
+}
+
+TEST(Forms, LongListsAreCutAndSaySo) {
+  std::vector<double> seeds;
+  for (int i = 0; i < 25; ++i) seeds.push_back(i);
+  Sweep sweep({values("seed", "replicate", "seed", seeds)});
+  const std::string text = sweep.text(Format::terminal, Form::wide);
+  EXPECT_NE(text.find("missing   seed 19\n"), std::string::npos);
+  EXPECT_EQ(text.find("missing   seed 20\n"), std::string::npos);
+  EXPECT_NE(text.find("and 5 more, all in --form trials\n"), std::string::npos);
+  EXPECT_EQ(unfinished(sweep.table()).size(), 25u);
+}
+
+TEST(Forms, AnAxisNamedLikeAColumnIsRefused) {
+  Sweep sweep({points("n", "row", {"A"})});
+  sweep.record({0}, 0.5, 0.5);
+  EXPECT_EQ(refusal([&] { sweep.text(Format::csv, Form::longer); }),
+            "table: two columns are named \"n\"; rename the axis of that name");
+}
+
+TEST(Forms, NamesAreRead) {
+  EXPECT_EQ(read_form("long"), Form::longer);
+  EXPECT_EQ(read_format("markdown"), Format::markdown);
+  EXPECT_THROW(read_form("tall"), UserError);
+  EXPECT_THROW(read_format("xlsx"), UserError);
+}
+
+}  // namespace
+}  // namespace phasor::analysis
