@@ -65,16 +65,16 @@ std::vector<Pair> pairs() {
 
 constexpr std::int64_t time_steps = 130;
 
-/// A two-layer model with one token id per position, so that an id's gradient is its position's.
+/// A small model with one token id per position, so that an id's gradient is its position's.
 class Built {
  public:
-  Built(const Pair& pair, Dtype dtype)
+  Built(const Pair& pair, Dtype dtype, double init_std = 0.3, std::int64_t layers = 2)
       : dtype_(dtype), backbone_(options_of(plugins().find_backbone(pair.backbone)->options(), pair.backbone_options)),
         encoding_(options_of(plugins().find_encoding(pair.encoding)->options(), pair.encoding_options)) {
     ModelOptions options;
     options.dim = 16;
-    options.layers = 2;
-    options.init_std = 0.3;
+    options.layers = layers;
+    options.init_std = init_std;
     options.mlp.width = 8;
     const MixerChoice choice{plugins().find_backbone(pair.backbone), backbone_.get(), plugins().find_encoding(pair.encoding),
                              encoding_.get()};
@@ -161,12 +161,13 @@ TEST_P(Layers, NoGradientReachesLaterTokens) {
   }
 }
 
-TEST_P(Layers, PiecesAreTheWhole) {
-  Built built(GetParam(), Dtype::f32);
+/// Largest difference between the outputs of the whole sequence and of its pieces, over many ways to cut it.
+double worst_of_pieces(Built& built, Dtype dtype) {
   const std::vector<std::int32_t> ids = ids_from(0, time_steps);
   const std::vector<double> whole = built.outputs(ids);
-  const auto in_pieces = [&](const std::vector<std::int64_t>& cuts) {
-    Tape tape(built.arena(), {Dtype::f32, nullptr}, false);
+  double worst = 0.0;
+  const auto compare = [&](const std::vector<std::int64_t>& cuts) {
+    Tape tape(built.arena(), {dtype, nullptr}, false);
     std::vector<State> states(static_cast<std::size_t>(built.layers()));
     std::vector<double> out;
     std::int64_t begin = 0;
@@ -175,14 +176,23 @@ TEST_P(Layers, PiecesAreTheWhole) {
       for (const double value : Built::values(built.hidden(tape, piece, begin, &states))) out.push_back(value);
       begin = end;
     }
-    double worst = 0.0;
-    for (std::size_t i = 0; i < out.size(); ++i) worst = std::max(worst, std::abs(out[i] - whole[i]));
-    return out.size() == whole.size() ? worst : 1e9;
+    worst = out.size() == whole.size() ? worst : 1e9;
+    for (std::size_t i = 0; i < std::min(out.size(), whole.size()); ++i) worst = std::max(worst, std::abs(out[i] - whole[i]));
   };
-  for (const std::int64_t cut : {1, 2, 63, 64, 65, 129}) EXPECT_LT(in_pieces({cut, time_steps}), 1e-5) << "cut at " << cut;
+  for (const std::int64_t cut : {1, 2, 63, 64, 65, 129}) compare({cut, time_steps});
   std::vector<std::int64_t> one_by_one;
   for (std::int64_t t = 1; t <= time_steps; ++t) one_by_one.push_back(t);
-  EXPECT_LT(in_pieces(one_by_one), 1e-5);
+  compare(one_by_one);
+  return worst;
+}
+
+TEST_P(Layers, PiecesAreTheWhole) {
+  // In double through two layers with strong weights, where only a mistake is left to see; in single precision through
+  // one block with weights of the usual size (0.6 / sqrt(dim)), where normalised outputs may differ by rounding.
+  Built exact(GetParam(), Dtype::f64);
+  EXPECT_LT(worst_of_pieces(exact, Dtype::f64), 1e-12);
+  Built single(GetParam(), Dtype::f32, 0.15, 1);
+  EXPECT_LT(worst_of_pieces(single, Dtype::f32), 1e-5);
 }
 
 TEST_P(Layers, GradientsGoThroughTheCarriedState) {
