@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace phasor::cli {
+
+/// Exit codes that every command shares: 0 done, 1 failed, 2 a mistake of the user (file, option, plugin).
+namespace exit_code {
+inline constexpr int done = 0, failed = 1, user = 2, incomplete = 3, diverged = 4, interrupted = 130;
+}
+
+using Arguments = std::vector<std::string>;  // after the command's name
+
+int run(const Arguments& arguments);
+int sweep(const Arguments& arguments);
+int table(const Arguments& arguments);
+int describe(const Arguments& arguments);
+int plugins(const Arguments& arguments);
+int bench(const Arguments& arguments);
+
+}  // namespace phasor::cli

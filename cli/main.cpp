@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <fmt/format.h>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "experiments/trial.h"
+
+namespace {
+
+using phasor::cli::Arguments;
+
+struct Command {
+  const char* name;
+  const char* help;
+  int (*start)(const Arguments&);
+};
+
+constexpr std::array commands = {
+    Command{"run", "train one experiment and store its record", phasor::cli::run},
+    Command{"sweep", "train every missing trial of a sweep", phasor::cli::sweep},
+    Command{"table", "make the ablation table of a sweep's results", phasor::cli::table},
+    Command{"describe", "show an experiment: full spec, what is not default, parameters", phasor::cli::describe},
+    Command{"plugins", "list tasks, backbones and encodings, and their options", phasor::cli::plugins},
+    Command{"bench", "time the training step of an experiment", phasor::cli::bench},
+};
+
+void print_help() {
+  fmt::print("phasor: a laboratory for sequence models\n\nusage: phasor COMMAND [arguments]\n\ncommands\n");
+  for (const Command& command : commands) fmt::print("  {:<10}{}\n", command.name, command.help);
+  fmt::print("\nphasor COMMAND --help tells more; phasor --version tells the build\n");
+}
+
+void print_version() {
+  std::string version = "unknown";
+  std::string rest;
+  for (const auto& [name, value] : phasor::machine_provenance()) {
+    if (name == "version") {
+      version = value;
+    } else {
+      rest += fmt::format("{:<16} {}\n", name, value);
+    }
+  }
+  fmt::print("phasor {}\n{}", version, rest);
+}
+
+int dispatch(const Arguments& all) {
+  if (all.empty() || all[0] == "--help" || all[0] == "-h" || all[0] == "help") {
+    print_help();
+    return all.empty() ? phasor::cli::exit_code::user : phasor::cli::exit_code::done;
+  }
+  if (all[0] == "--version") {
+    print_version();
+    return phasor::cli::exit_code::done;
+  }
+  for (const Command& command : commands) {
+    if (all[0] == command.name) return command.start(Arguments(all.begin() + 1, all.end()));
+  }
+  std::vector<std::string> names = {"--help", "--version"};
+  for (const Command& command : commands) names.emplace_back(command.name);
+  const std::optional<std::string> meant = phasor::nearest(all[0], names);
+  throw phasor::UserError("unknown command \"" + all[0] + "\", " +
+                          (meant ? "did you mean \"" + *meant + "\"?" : "expected " + phasor::quoted_list(names)));
+}
+
+/// A report of many mistakes has a line for each; every line says who speaks.
+void print_error(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    fmt::print(stderr, "phasor: {}\n", text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int code = phasor::cli::exit_code::failed;
+  try {
+    code = dispatch(Arguments(argv + std::min(argc, 1), argv + argc));
+  } catch (const phasor::UserError& error) {
+    print_error(error.what());
+    code = phasor::cli::exit_code::user;
+  } catch (const phasor::InternalError& error) {
+    print_error(std::string("internal error: ") + error.what());
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory");
+  } catch (const std::exception& error) {
+    print_error(error.what());
+  }
+  // Output that did not arrive (a full disk behind a pipe) is no success.
+  if (std::fflush(stdout) != 0 && code == phasor::cli::exit_code::done) {
+    print_error("standard output: cannot be written");
+    code = phasor::cli::exit_code::failed;
+  }
+  return code;
+}

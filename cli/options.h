@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace phasor::cli {
+
+/// The options of one subcommand. Boost.Program_options behind it, in one file.
+class Options {
+ public:
+  /// `usage`: "phasor run FILE.json [options]"; `about`: what the command does, then what its exit codes mean.
+  Options(std::string usage, std::string about);
+  ~Options();
+  Options(const Options&) = delete;
+  Options& operator=(const Options&) = delete;
+
+  void flag(const std::string& name, bool& target, const std::string& help);
+  void text(const std::string& name, std::string& target, const std::string& help);
+  void integer(const std::string& name, std::optional<std::int64_t>& target, std::int64_t lowest,
+               const std::string& help);
+  /// May be given many times.
+  void list(const std::string& name, std::vector<std::string>& target, const std::string& help);
+  /// The argument without a name.
+  void positional(const std::string& what, std::string& target, bool required);
+  /// Not in the help: for processes that we start.
+  void hidden(const std::string& name, std::optional<std::int64_t>& target);
+
+  /// False when --help was asked for and printed. UserError for what cannot be understood.
+  bool parse(const std::vector<std::string>& arguments);
+
+ private:
+  struct Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+}  // namespace phasor::cli

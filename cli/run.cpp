@@ -1,0 +1,138 @@
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <optional>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/session.h"
+#include "core/base/progress.h"
+#include "experiments/trial.h"
+#include "results/store.h"
+#include "sweeps/folder.h"
+
+namespace phasor::cli {
+
+namespace {
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "it is set in a signal handler");
+
+/// The first Ctrl-C ends the trial after its step, the second the process.
+void watch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+/// A trial of a sweep does not outlive its runner, however that ends: otherwise the next one would do it twice.
+void follow_parent(std::int64_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) std::exit(exit_code::interrupted);
+}
+
+void print_scores(const results::TrialRecord& record) {
+  std::int64_t last = 0;
+  for (const results::EvalPoint& point : record.evals) last = std::max(last, point.step);
+  std::string head, line;
+  const auto flush = [&] {
+    if (!head.empty()) fmt::print("{:<24}{}\n", head, line);
+    line.clear();
+  };
+  // Stored slice by slice; shown metric by metric.
+  for (const char* split : {"valid", "test"}) {
+    for (const char* metric : {"loss", "token_accuracy", "sequence_accuracy"}) {
+      head.clear();
+      for (const results::EvalPoint& point : record.evals) {
+        if (point.step != last || point.split != split || point.metric != metric) continue;
+        head = fmt::format("{} {}", split, metric);
+        line +=
+            fmt::format("   {}: {}", point.slice < 0 ? "all" : std::to_string(point.slice), score_text(point.value));
+      }
+      flush();
+    }
+  }
+}
+
+int print_record(const results::TrialRecord& record, const std::string& folder) {
+  print_scores(record);
+  for (const auto& [name, value] : record.summary) {
+    if (name == "steps_to_solve" || name == "step_ms" || name == "seconds")
+      fmt::print("{:<24}   {:.4g}\n", name, value);
+  }
+  if (!record.bits.empty()) fmt::print("{:<24}   {}\n", "bits", record.bits);
+  fmt::print("{:<24}   {}/{}.h5\n", "record", folder, record.id);
+  if (record.status == results::Status::done) return exit_code::done;
+  fmt::print("{}: {}\n", to_text(record.status), record.message);
+  return record.status == results::Status::diverged ? exit_code::diverged : exit_code::failed;
+}
+
+results::TrialRecord train(const ExperimentSpec& spec, const std::string& command) {
+  Progress progress("train", spec.train.steps);
+  const auto watch = [&](const TrialProgress& now) {
+    if (now.phase == "train") {
+      progress.update(now.step,
+                      fmt::format("loss {:.4g}   lr {:.3g}   grad norm {:.3g}", now.loss, now.lr, now.grad_norm));
+    } else {
+      progress.update(now.step, "evaluating " + now.phase);
+    }
+  };
+  return run_trial(spec, command, watch, [] { return interrupted.load(); });
+}
+
+std::string command_line(const std::string& file, const std::vector<std::string>& settings) {
+  std::string command = "phasor run " + file;
+  for (const std::string& setting : settings) command += " --set " + setting;
+  return command;
+}
+
+}  // namespace
+
+int run(const Arguments& arguments) {
+  std::string file, folder = sweeps::default_folder("runs");
+  std::vector<std::string> settings;
+  bool force = false;
+  std::optional<std::int64_t> parent;
+  Options options(
+      "phasor run FILE.json [--set PATH=VALUE]... [--out DIR] [--force]",
+      "Trains one experiment and stores its record as DIR/<id>.h5; the id follows from the experiment alone.\n"
+      "A trial that has a record is not run again: its numbers are shown.\n"
+      "exit codes: 0 done, 4 diverged (loss or gradient not finite), 1 failed, 2 a mistake in a file or\n"
+      "option (nothing was started), 130 interrupted (nothing was stored)");
+  options.positional("experiment file", file, true);
+  options.list("set", settings, "change one value, such as optimizer.lr=1e-3");
+  options.text("out", folder, "folder of records; default results/data/runs");
+  options.flag("force", force, "run again although there is a record, and replace it");
+  options.hidden("child", parent);
+  if (!options.parse(arguments)) return exit_code::done;
+  if (parent) follow_parent(*parent);
+
+  const Plugins plugins;
+  plugins.warn();
+  ExperimentSpec spec(plugins.registry);
+  read_experiment(file, settings, spec);
+  const Trial trial = make_trial(spec);
+  sweeps::prepare_folder(folder);
+  fmt::print("trial {}   {}\n", trial.id, title_of(spec));
+  if (!force && results::has(folder, trial.id)) {
+    fmt::print("there is a record of it already; --force runs it again\n");
+    return print_record(results::load(folder + "/" + trial.id + ".h5"), folder);
+  }
+  std::fflush(stdout);
+  watch_interrupts();
+  const results::TrialRecord record = train(spec, command_line(file, settings));
+  if (interrupted && record.status == results::Status::error) {
+    fmt::print("{}; nothing was stored\n", record.message);
+    return exit_code::interrupted;
+  }
+  results::save(record, folder);
+  return print_record(record, folder);
+}
+
+}  // namespace phasor::cli

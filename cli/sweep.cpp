@@ -1,0 +1,115 @@
+#include <cstdio>
+#include <fmt/format.h>
+#include <numeric>
+#include <optional>
+
+#include "analysis/table_spec.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/session.h"
+#include "core/base/progress.h"
+#include "sweeps/expand.h"
+#include "sweeps/folder.h"
+#include "sweeps/runner.h"
+
+namespace phasor::cli {
+
+namespace {
+
+void print_product(const sweeps::Sweep& sweep) {
+  std::string product;
+  for (const sweeps::Axis& axis : sweep.spec.axes) {
+    product += fmt::format("{}{} {}", product.empty() ? "" : " x ", axis.points.size(), axis.name);
+  }
+  const sweeps::Expansion& expansion = sweep.expansion;
+  fmt::print("{:<16} {} = {} cells\n", sweep.spec.name, product, expansion.manifest.trials.size());
+  if (expansion.excluded > 0)
+    fmt::print("{:<16} {} cells by exclude, n/a in the table\n", "left out", expansion.excluded);
+  if (expansion.repeated > 0) {
+    fmt::print("{:<16} {} cells are the same trial as another cell: run once, counted in each\n", "equal",
+               expansion.repeated);
+  }
+  fmt::print("{:<16} {}\n", "trials", expansion.trials.size());
+}
+
+/// Only from times that were measured in this folder.
+std::string estimate(const sweeps::FolderState& state, std::size_t trials, std::int64_t jobs) {
+  if (state.seconds.empty() || trials == 0) return "";
+  const double sum = std::accumulate(state.seconds.begin(), state.seconds.end(), 0.0);
+  const double mean = sum / static_cast<double>(state.seconds.size());
+  return fmt::format("   about {} with {} jobs, by the {} trials measured here",
+                     duration_text(mean * static_cast<double>(trials) / static_cast<double>(jobs)), jobs,
+                     state.seconds.size());
+}
+
+void print_folder(const sweeps::FolderState& state, const std::string& folder) {
+  for (const results::Damaged& damaged : state.damaged) {
+    fmt::print("damaged          {}: {}; that trial runs again\n", damaged.file, damaged.reason);
+  }
+  if (state.others > 0) {
+    fmt::print("not counted      {} records in {} belong to no cell of this sweep\n", state.others, folder);
+  }
+}
+
+int finish(const sweeps::RunSummary& summary, const std::string& folder) {
+  fmt::print("{} {}   ok {}   diverged {}   failed {}   missing {}   {}\n",
+             summary.interrupted ? "stopped after" : "finished", summary.started, summary.done, summary.diverged,
+             summary.failed, summary.missing, duration_text(summary.seconds));
+  if (summary.failed > 0)
+    fmt::print("failed trials    their logs are in {}/logs; --retry-failed runs them again\n", folder);
+  if (summary.missing > 0) fmt::print("missing trials   the same command runs them\n");
+  fmt::print("next             phasor table {}\n", folder);
+  return summary.complete() ? exit_code::done : exit_code::incomplete;
+}
+
+}  // namespace
+
+int sweep(const Arguments& arguments) {
+  std::string file, folder;
+  std::vector<std::string> settings;
+  std::optional<std::int64_t> jobs;
+  bool dry_run = false, retry_failed = false;
+  Options options(
+      "phasor sweep FILE.json [--set PATH=VALUE]... [--out DIR] [--jobs N] [--dry-run]",
+      "Trains every trial of a sweep that has no record yet, each in a process of its own. The same command\n"
+      "after an interruption runs what is missing. Ctrl-C lets running trials finish; twice ends them.\n"
+      "exit codes: 0 every trial has ended by itself (a diverged one too), 3 some failed or are missing,\n"
+      "2 a mistake in a file or option (nothing was started)");
+  options.positional("sweep file", file, true);
+  options.list("set", settings, "change one value of the base experiment, such as train.steps=100");
+  options.text("out", folder, "folder of records; default results/data/NAME");
+  options.integer("jobs", jobs, 1, "trials side by side; default: cores / threads of a trial");
+  options.flag("dry-run", dry_run, "show what would run, start nothing");
+  options.flag("retry-failed", retry_failed, "run trials again that ended in an error");
+  if (!options.parse(arguments)) return exit_code::done;
+
+  const Plugins plugins;
+  plugins.warn();
+  const sweeps::Sweep loaded = sweeps::load_sweep(file, settings, plugins.registry);
+  analysis::read_table_spec(loaded.spec.table);  // what the table cannot read is said before hours of training
+  if (folder.empty()) folder = sweeps::default_folder(loaded.spec.name);
+  const std::int64_t parallel = jobs.value_or(sweeps::default_jobs(loaded.expansion));
+
+  if (dry_run) {
+    const sweeps::FolderState state = sweeps::read_folder(folder, loaded.expansion);
+    const std::size_t wanted = sweeps::to_run(loaded.expansion, state, retry_failed).size();
+    print_product(loaded);
+    print_folder(state, folder);
+    fmt::print("done {}   to run {}{}\n", loaded.expansion.trials.size() - wanted, wanted,
+               estimate(state, wanted, parallel));
+    fmt::print("fits             every cell that is not left out\nnothing was started\n");
+    return exit_code::done;
+  }
+  sweeps::prepare_folder(folder);
+  const sweeps::FolderLock lock(folder);
+  if (!lock.warning().empty()) fmt::print(stderr, "phasor: {}\n", lock.warning());
+  const sweeps::FolderState state = sweeps::read_folder(folder, loaded.expansion);
+  const std::size_t wanted = sweeps::to_run(loaded.expansion, state, retry_failed).size();
+  fmt::print("{} -> {}   {} trials, {} done, {} jobs\n", loaded.spec.name, folder, loaded.expansion.trials.size(),
+             loaded.expansion.trials.size() - wanted, parallel);
+  print_folder(state, folder);
+  std::fflush(stdout);
+  return finish(sweeps::run_sweep(loaded, state, {folder, parallel, retry_failed}), folder);
+}
+
+}  // namespace phasor::cli

@@ -1,0 +1,64 @@
+#include "analysis/table.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "core/base/error.h"
+#include "results/files.h"
+
+namespace phasor::cli {
+
+namespace {
+
+void write_file(const std::string& file, const std::string& text) {
+  const std::filesystem::path path(file);
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  results::write_whole(folder, path.filename().string(), path.filename().string(), text);
+}
+
+}  // namespace
+
+int table(const Arguments& arguments) {
+  std::string folder, format = "terminal", form, out;
+  bool require_complete = false, allow_mixed = false;
+  Options options(
+      "phasor table DIR [--format terminal|csv|markdown] [--form long|wide|trials|candidates] [--out FILE]",
+      "Makes the ablation table of a sweep's folder, and writes DIR/table.long.csv.\n"
+      "exit codes: 0 done, 3 trials failed or are missing (with --require-complete), 2 a mistake in a file\n"
+      "or option");
+  options.positional("folder of a sweep", folder, true);
+  options.text("format", format, "terminal (default), csv or markdown");
+  options.text("form", form,
+               "wide (a line a row; default), long (a line a number; default of csv), trials, candidates");
+  options.text("out", out, "write the table to a file");
+  options.flag("require-complete", require_complete, "exit code 3 when a trial failed or is missing");
+  options.flag("allow-mixed", allow_mixed, "put trials of different builds, processors, devices side by side");
+  if (!options.parse(arguments)) return exit_code::done;
+
+  const analysis::Format chosen_format = analysis::read_format(format);
+  if (form.empty()) form = chosen_format == analysis::Format::csv ? "long" : "wide";
+  const analysis::Form chosen_form = analysis::read_form(form);
+  const results::Manifest manifest = results::read_manifest(folder);
+  const analysis::Table made = analysis::make_table(manifest, results::load_folder(folder), {.allow_mixed = allow_mixed});
+  const std::string text = analysis::render(made, chosen_format, chosen_form);
+  if (out.empty()) {
+    fmt::print("{}", text);
+  } else {
+    write_file(out, text);
+    fmt::print(stderr, "written          {}\n", out);
+  }
+  const std::string csv = folder + "/table.long.csv";
+  const bool terminal = out.empty() && chosen_format == analysis::Format::terminal;
+  try {
+    write_file(csv, analysis::render(made, analysis::Format::csv, analysis::Form::longer));
+    fmt::print(terminal ? stdout : stderr, "csv      {}\n", csv);
+  } catch (const UserError& error) {
+    fmt::print(stderr, "phasor: {}\n", error.what());
+  }
+  for (const std::string& line : analysis::unfinished(made)) fmt::print(stderr, "{}\n", line);
+  return require_complete && !made.complete() ? exit_code::incomplete : exit_code::done;
+}
+
+}  // namespace phasor::cli

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace phasor::sweeps {
+
+/// How a process ended.
+struct Exit {
+  bool by_signal = false;
+  int number = 0;  // of the signal, or the exit code
+};
+/// "exit code 1", "killed by signal 9 (Killed), perhaps for want of memory"
+std::string to_text(const Exit& exit);
+
+/// This program again, in a process group of its own, so that Ctrl-C in the terminal reaches only us. Nothing to read
+/// on standard input; both outputs go to a file, made anew. UserError when it cannot be started.
+pid_t start_self(const std::vector<std::string>& arguments, const std::string& log);
+
+/// How the process ended, or nothing while it runs.
+std::optional<Exit> ended(pid_t process);
+
+/// Ends the whole process group at once.
+void kill_group(pid_t process);
+
+/// Last line of a file that is not empty, at most 200 characters, or "".
+std::string last_line(const std::string& file);
+
+/// Signals of a runner, taken one at a time in its loop instead of in handlers. While it lives, SIGCHLD, SIGINT,
+/// SIGTERM and SIGHUP do not interrupt this process.
+class SignalQueue {
+ public:
+  SignalQueue();
+  ~SignalQueue();
+  SignalQueue(const SignalQueue&) = delete;
+  SignalQueue& operator=(const SignalQueue&) = delete;
+  /// The next signal, or 0 after `seconds` without one.
+  int wait(double seconds);
+};
+
+}  // namespace phasor::sweeps

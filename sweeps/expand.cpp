@@ -1,0 +1,279 @@
+#include "sweeps/expand.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/nn/model.h"
+#include "sweeps/misfits.h"
+#include "sweeps/report.h"
+#include "sweeps/table_section.h"
+
+namespace phasor::sweeps {
+
+namespace {
+
+constexpr std::size_t most_cells = 1'000'000;
+
+/// Writes out the names that an experiment leaves to their defaults, so that a patch without a name merges into the
+/// chosen plugin and one with the same name keeps its settings (see `merge`). Nothing else is written out: what depends
+/// on other values, such as the micro-batch, is resolved after the patches.
+void write_names(const FieldList& fields, Json& json) {
+  if (!json.is_object()) return;
+  for (const Field& field : fields.all()) {
+    if (field.kind != FieldKind::object && field.kind != FieldKind::named) continue;
+    const bool named = field.kind == FieldKind::named;
+    if (named && field.selected().empty()) continue;
+    if (json.find(field.name) == nullptr) json[field.name] = Json::object();
+    Json& member = json[field.name];
+    if (!member.is_object()) continue;
+    if (named && member.find("name") == nullptr) member["name"] = field.selected();
+    write_names(field.bound(), member);
+  }
+}
+
+/// Whether the experiment has something at a dotted path, with the plugins that it chose.
+bool has_path(const FieldList& fields, const std::string& path) {
+  const std::size_t dot = path.find('.');
+  const Field* field = fields.find(path.substr(0, dot));
+  if (field == nullptr) return false;
+  if (dot == std::string::npos) return true;
+  const std::string rest = path.substr(dot + 1);
+  if (field->kind == FieldKind::named) return rest == "name" || has_path(field->bound(), rest);
+  return field->kind == FieldKind::object && has_path(*field->members, rest);
+}
+
+class Expander {
+ public:
+  Expander(const SweepSpec& spec, Document& sweep, Document& base, const Registry& registry)
+      : spec_(spec), sweep_(sweep), base_(base), registry_(registry), misfits_(spec.axes) {}
+
+  Expansion run();
+
+ private:
+  void read_base();
+  void start_manifest();
+  bool advance(Place& at) const;
+  const Exclusion* excluded(const Place& at) const;
+  void add_cell(const Place& at);
+  void read_cell(const Place& at, results::ManifestTrial& cell);
+  std::int64_t parameters_of(const ExperimentSpec& spec, const Json& resolved);
+  void note_slices(const ExperimentSpec& spec, const Json& resolved);
+
+  const SweepSpec& spec_;
+  Document& sweep_;
+  Document& base_;
+  const Registry& registry_;
+  Misfits misfits_;
+  Expansion expansion_;
+  std::set<std::pair<std::string, std::string>> base_problems_;
+  std::map<std::string, std::size_t> trial_of_;     // id to its place in trials
+  std::map<std::string, std::int64_t> parameters_;  // canonical model and task to their count
+  std::set<std::string> tasks_;                     // canonical tasks whose slices are noted
+  std::optional<KnownSlices> slices_;
+};
+
+void Expander::read_base() {
+  ExperimentSpec spec(registry_);
+  spec.read(base_);
+  for (const Problem& problem : base_.problems()) base_problems_.insert({problem.path, problem.message});
+  write_names(spec.fields(), base_.value());
+}
+
+void Expander::start_manifest() {
+  results::Manifest& manifest = expansion_.manifest;
+  manifest.name = spec_.name;
+  manifest.note = spec_.note;
+  manifest.table = spec_.table;
+  std::set<std::string> varied;
+  for (const Axis& axis : spec_.axes) {
+    results::ManifestAxis out{axis.name, axis.role, axis.path, {}, {}};
+    for (const Point& point : axis.points) {
+      out.labels.push_back(point.label);
+      if (!axis.path.empty()) out.values.push_back(point.value);
+      for (const Setting& setting : point.settings) varied.insert(setting.path);
+    }
+    manifest.axes.push_back(std::move(out));
+  }
+  manifest.varied.assign(varied.begin(), varied.end());
+}
+
+/// The next cell; the last axis moves fastest.
+bool Expander::advance(Place& at) const {
+  for (std::size_t axis = at.size(); axis-- > 0;) {
+    if (++at[axis] < spec_.axes[axis].points.size()) return true;
+    at[axis] = 0;
+  }
+  return false;
+}
+
+const Exclusion* Expander::excluded(const Place& at) const {
+  const auto matches = [&](const Exclusion& rule) {
+    return std::all_of(rule.conditions.begin(), rule.conditions.end(),
+                       [&](const auto& condition) { return at[condition.first] == condition.second; });
+  };
+  const auto rule = std::find_if(spec_.exclude.begin(), spec_.exclude.end(), matches);
+  return rule == spec_.exclude.end() ? nullptr : &*rule;
+}
+
+std::int64_t Expander::parameters_of(const ExperimentSpec& spec, const Json& resolved) {
+  const std::string key = resolved.find("model")->canonical() + resolved.find("task")->canonical();
+  const auto known = parameters_.find(key);
+  if (known != parameters_.end()) return known->second;
+  ParameterStore store;
+  const Model model(spec.model, spec.make_task()->vocabulary(), spec.mixer(), store);
+  return parameters_[key] = store.total();
+}
+
+/// Keeps the lengths that every cell has, in the order of the first.
+void Expander::note_slices(const ExperimentSpec& spec, const Json& resolved) {
+  if (!tasks_.insert(resolved.find("task")->canonical()).second) return;
+  const std::unique_ptr<Task> task = spec.make_task();
+  const auto lengths = [&](Split split) {
+    std::vector<std::int64_t> all;
+    for (const Slice& slice : task->slices(split)) all.push_back(slice.length);
+    return all;
+  };
+  const KnownSlices here{lengths(Split::valid), lengths(Split::test)};
+  if (!slices_) {
+    slices_ = here;
+    return;
+  }
+  const auto keep = [](std::vector<std::int64_t>& known, const std::vector<std::int64_t>& found) {
+    std::erase_if(known,
+                  [&](std::int64_t length) { return std::find(found.begin(), found.end(), length) == found.end(); });
+  };
+  keep(slices_->valid, here.valid);
+  keep(slices_->test, here.test);
+}
+
+void Expander::read_cell(const Place& at, results::ManifestTrial& cell) {
+  Document document = base_;
+  const std::size_t before = document.problems().size();
+  for (std::size_t axis = 0; axis < at.size(); ++axis) {
+    for (const Setting& setting : spec_.axes[axis].points[at[axis]].settings) {
+      document.set(setting.path, setting.value, "the sweep");
+    }
+  }
+  ExperimentSpec spec(registry_);
+  spec.read(document);
+  for (std::size_t i = before; i < document.problems().size(); ++i) {
+    const Problem& problem = document.problems()[i];
+    if (!base_problems_.contains({problem.path, problem.message})) misfits_.add(at, problem.path, problem.message);
+  }
+  for (std::size_t axis = 0; axis < at.size(); ++axis) {
+    for (const Setting& setting : spec_.axes[axis].points[at[axis]].settings) {
+      if (!has_path(spec.fields(), setting.path)) misfits_.add_unknown(setting.path);
+    }
+  }
+  if (!document.problems().empty()) return;
+
+  Trial trial = make_trial(spec);
+  cell.id = trial.id;
+  cell.parameters = parameters_of(spec, trial.spec);
+  note_slices(spec, trial.spec);
+  if (!trial_of_.emplace(trial.id, expansion_.trials.size()).second) {
+    ++expansion_.repeated;
+    return;
+  }
+  expansion_.first_cell.push_back(expansion_.manifest.trials.size());
+  expansion_.trials.push_back(std::move(trial));
+}
+
+void Expander::add_cell(const Place& at) {
+  results::ManifestTrial cell;
+  for (const std::size_t index : at) cell.at.push_back(static_cast<std::int64_t>(index));
+  if (const Exclusion* rule = excluded(at)) {
+    cell.excluded = rule->reason;
+    ++expansion_.excluded;
+  } else {
+    read_cell(at, cell);
+  }
+  expansion_.manifest.trials.push_back(std::move(cell));
+}
+
+Expansion Expander::run() {
+  read_base();
+  start_manifest();
+  std::size_t cells = 1;
+  for (const Axis& axis : spec_.axes) {
+    cells *= axis.points.size();
+    if (cells > most_cells) {
+      sweep_.problem("axes",
+                     "found more than " + std::to_string(most_cells) + " cells, expected fewer: split the sweep");
+      return std::move(expansion_);
+    }
+  }
+  Place at(spec_.axes.size(), 0);
+  // Excluded cells first: they agree with every mistake of the others.
+  do {
+    if (excluded(at)) misfits_.exclude(at);
+  } while (advance(at));
+  do add_cell(at);
+  while (advance(at));
+  if (expansion_.excluded == static_cast<std::int64_t>(cells)) {
+    sweep_.problem("exclude", "takes out every cell, expected at least one to stay");
+  }
+  misfits_.report(sweep_);
+  if (slices_) check_slices(sweep_, *slices_);
+  return std::move(expansion_);
+}
+
+/// A setting of the command line that every cell overwrites would be silently without effect.
+void check_settings(const SweepSpec& spec, const std::vector<std::string>& settings,
+                    std::vector<std::string>& mistakes) {
+  for (const std::string& setting : settings) {
+    const std::string path = setting.substr(0, setting.find('='));
+    for (const Axis& axis : spec.axes) {
+      const bool always = std::all_of(axis.points.begin(), axis.points.end(), [&](const Point& point) {
+        return std::any_of(point.settings.begin(), point.settings.end(),
+                           [&](const Setting& s) { return s.path == path; });
+      });
+      if (always) {
+        mistakes.push_back("--set " + setting + ": the axis " + json_quoted(axis.name) + " sets " + path +
+                           " in every cell, expected a path that it does not; change the axis instead");
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Sweep load_sweep(const std::string& file, const std::vector<std::string>& settings, const Registry& registry) {
+  Document document = Document::read(file);
+  Sweep sweep;
+  sweep.spec = read_sweep_spec(document);
+  std::vector<std::string> mistakes;
+  std::vector<const Document*> documents = {&document};
+  std::optional<Document> base;
+  if (!sweep.spec.base.empty()) {
+    try {
+      base = Document::read(sweep.spec.base);
+    } catch (const UserError& error) {
+      document.problem("base", error.what());
+    }
+  }
+  if (base) {
+    documents.push_back(&*base);
+    apply_settings(*base, settings, mistakes);
+    check_settings(sweep.spec, settings, mistakes);
+    sweep.expansion = Expander(sweep.spec, document, *base, registry).run();
+  }
+  require_none(documents, mistakes);
+  return sweep;
+}
+
+std::string cell_name(const results::Manifest& manifest, const results::ManifestTrial& cell) {
+  std::string name;
+  for (std::size_t i = 0; i < manifest.axes.size(); ++i) {
+    const results::ManifestAxis& axis = manifest.axes[i];
+    name += name.empty() ? "" : " / ";
+    if (!axis.path.empty()) name += axis.name + " ";
+    name += axis.labels[static_cast<std::size_t>(cell.at[i])];
+  }
+  return name;
+}
+
+}  // namespace phasor::sweeps

@@ -1,0 +1,33 @@
+#include "sweeps/report.h"
+
+#include "core/base/error.h"
+
+namespace phasor::sweeps {
+
+void apply_settings(Document& experiment, const std::vector<std::string>& settings,
+                    std::vector<std::string>& mistakes) {
+  for (const std::string& setting : settings) {
+    try {
+      const auto [path, value] = parse_setting(setting);
+      experiment.set(path, value, "--set");
+    } catch (const UserError& error) {
+      mistakes.emplace_back(error.what());
+    }
+  }
+}
+
+void require_none(const std::vector<const Document*>& documents, const std::vector<std::string>& mistakes) {
+  std::string all;
+  const auto add = [&](const std::string& text) { all += (all.empty() ? "" : "\n") + text; };
+  for (const Document* document : documents) {
+    try {
+      document->require_none();
+    } catch (const UserError& error) {
+      add(error.what());
+    }
+  }
+  for (const std::string& mistake : mistakes) add(mistake);
+  if (!all.empty()) throw UserError(all);
+}
+
+}  // namespace phasor::sweeps

@@ -1,0 +1,126 @@
+"""What a user can get wrong: every mistake in one report, exit code 2, nothing started."""
+import os
+
+from harness import Case, experiment, main, sweep
+
+
+class Mistakes(Case):
+    def lines(self, *arguments):
+        return [line for line in self.phasor(*arguments, code=2).splitlines() if line]
+
+    def test_seven_mistakes_in_one_file(self):
+        self.write("bad.json", '''{
+  // a comment
+  "learnig_rate": 0.001,
+  "lr": 0.001,
+  "task": {"name": "state_tracking"},
+  "model": {
+    "backbone": {"name": "gla", "num-heads": 2},
+    "encoding": {"name": "rope", "bias": true},
+    "dim": 16,
+    "dim": 32,
+  },
+  "seed": "1e-3"
+}
+''')
+        report = self.lines("run", "bad.json", "--out", "out")
+        text = "\n".join(report)
+        for place, words in [("bad.json:2:3", "comment"), ("bad.json:3:3", 'unknown key "learnig_rate"'),
+                             ("bad.json:4:3", 'unknown key "lr"'), ("bad.json:7:33", 'unknown key "num-heads"'),
+                             ("bad.json:8:34", 'unknown key "bias"'), ("bad.json:10:5", "dim"),
+                             ("bad.json:10:14", "comma"), ("bad.json:12:11", "quotes")]:
+            self.assertTrue(any(place + ":" in line and words in line for line in report), f"{place} {words}\n{text}")
+        self.assertIn("optimizer.lr", text)  # where "lr" belongs
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_both_files_of_a_sweep_and_the_command_line(self):
+        bad = sweep()
+        bad["axes"][1]["path"] = "optimizer.lrr"
+        bad["axes"][0]["points"][1]["set"] = {"model.encoding.gate.kind": "standrd"}
+        bad["table"]["baseline"] = "Nope"
+        self.write("sweep.json", bad)
+        self.write("base.json", experiment(**{"train.step": 5}))
+        text = self.phasor("sweep", "sweep.json", "--out", "out", "--set", "train.batch=many", code=2)
+        for words in ["axes[1].path", "optimizer.lrr", "standrd", "table.baseline", "train.step", "--set", "many"]:
+            self.assertIn(words, text)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_settings_obey_the_rules_of_files(self):
+        for setting, words in [("optimizer.lr=\"1e-3\"", "quotes"), ("train.steps=3.5", "integer"),
+                               ("model.tie_head=False", "true or false"), ("optimizer.lrr=1", "optimizer.lrr"),
+                               ("optimizer.lr", "expected path=value"), ("seed=1e400", "seed")]:
+            self.assertIn(words, self.phasor("run", "base.json", "--set", setting, code=2))
+
+    def test_names_of_plugins(self):
+        text = self.phasor("run", "base.json", "--set", "model.encoding.name=foo", code=2)
+        self.assertIn('model.encoding.name: found "foo", expected ', text)
+        self.assertIn('"nope"', text)
+
+    def test_a_pair_that_does_not_fit(self):
+        text = self.phasor("run", "base.json", "--set", "model.backbone.heads=8", code=2)
+        self.assertIn("even", text)
+
+    def test_pairs_of_a_sweep(self):
+        spec = sweep()
+        spec["axes"].insert(1, {"name": "heads", "role": "column", "path": "model.backbone.heads", "values": [2, 8]})
+        self.write("sweep.json", spec)
+        text = self.phasor("sweep", "sweep.json", "--out", "out", code=2)
+        self.assertIn('{"variant": "Selective", "heads": "8"}', text)
+        self.assertEqual(text.count("points[1]: does not fit"), 1)
+        spec["exclude"] = [{"variant": "Selective", "heads": 8, "reason": "one component per head"}]
+        self.write("sweep.json", spec)
+        self.assertIn("2 cells by exclude", self.phasor("sweep", "sweep.json", "--dry-run"))
+
+    def test_options_and_commands(self):
+        self.assertIn('did you mean "sweep"', self.phasor("swep", code=2))
+        self.assertIn("did you mean --force", self.phasor("run", "base.json", "--forse", code=2))
+        self.assertIn("expected an integer of at least 1", self.phasor("sweep", "sweep.json", "--jobs", "0", code=2))
+        self.assertIn("experiment file", self.phasor("run", code=2))
+        self.assertIn("absent.json", self.phasor("run", "absent.json", code=2))
+        self.assertIn('"no_such"', self.phasor("plugins", "no_such", code=2))
+        self.phasor(code=2)
+
+    def test_help_of_every_command(self):
+        self.assertIn("sweep", self.phasor("--help"))
+        self.assertIn("version", self.phasor("--help"))
+        self.assertIn("commit", self.phasor("--version"))
+        for command in ["run", "sweep", "table", "describe", "plugins", "bench"]:
+            self.assertIn("exit codes", self.phasor(command, "--help"))
+
+    def test_an_output_that_cannot_be_written(self):
+        self.write("file", "not a folder")
+        for command in [("run", "base.json"), ("sweep", "sweep.json")]:
+            lines = self.lines(*command, "--out", "file/below")
+            self.assertEqual(len(lines), 1, lines)
+            self.assertIn("file/below: results cannot be written there", lines[0])
+
+    def test_a_table_of_nothing(self):
+        self.assertIn("nowhere", self.phasor("table", "nowhere", code=2))
+
+    def test_locale(self):
+        plain = self.phasor("describe", "base.json", "--set", "optimizer.lr=0.0015")
+        self.assertEqual(plain, self.phasor("describe", "base.json", "--set", "optimizer.lr=0.0015",
+                                            LC_ALL="de_DE.UTF-8", LANG="de_DE.UTF-8"))
+
+    def test_spellings_of_a_number_are_one_trial(self):
+        ids = {self.phasor("describe", "base.json", "--set", f"optimizer.lr={text}").split()[1]
+               for text in ["0.001", "1e-3", "1E-3", "1.0e-3"]}
+        self.assertEqual(len(ids), 1)
+
+    def test_describe(self):
+        text = self.phasor("describe", "base.json", "--set", "model.encoding.gate.kind=standard")
+        self.assertRegex(text, r"model\.encoding\.gate\.kind = standard +\(default none\) +from --set")
+        self.assertRegex(text, r"model\.dim = 8 +\(default 128\) +from file")
+        self.assertIn("against nope", text)
+        self.assertIn("above 5 %", text)
+        self.assertNotIn("micro_batch = 2", text)
+
+    def test_plugins(self):
+        text = self.phasor("plugins")
+        for name in ["state_tracking", "gla", "nope", "rope", "selective_rope"]:
+            self.assertRegex(text, rf"(task|backbone|encoding) +{name} +\d")
+        self.assertIn("temperature", self.phasor("plugins", "selective_rope"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""The life of a sweep: run, rerun, damage, kill, divergence, failure; and its table."""
+import os
+import signal
+import time
+
+from harness import Case, experiment, main, sweep
+
+
+class SweepLife(Case):
+    def run_sweep(self, *more, code=0):
+        return self.phasor("sweep", "sweep.json", "--out", "out", *more, code=code)
+
+    def test_table(self):
+        text = self.run_sweep("--jobs", "2")
+        self.assertIn("finished 4   ok 4   diverged 0   failed 0   missing 0", text)
+        table = self.phasor("table", "out", "--require-complete")
+        for words in ["Selective", "NoPE", "table.long.csv"]:
+            self.assertIn(words, table)
+        with open(self.path("out/table.long.csv")) as file:
+            head, *rows = file.read().splitlines()
+        self.assertTrue(head.startswith("variant,metric,split,slice,optimizer.lr,n,"), head)
+        self.assertEqual(len(rows), 4)  # 2 variants at 2 lengths
+        self.assertEqual(self.phasor("table", "out", "--format", "csv", "--form", "long").split("csv  ")[0].strip(),
+                         "\n".join([head, *rows]))
+        self.assertIn("| ", self.phasor("table", "out", "--format", "markdown"))
+        self.assertIn("optimizer.lr", self.phasor("table", "out", "--format", "csv", "--form", "trials"))
+
+    def test_a_rerun_runs_nothing(self):
+        self.run_sweep()
+        before = self.records()
+        self.assertIn("4 trials, 4 done", self.run_sweep())
+        self.assertEqual(self.records(), before)
+        self.assertIn("to run 0", self.run_sweep("--dry-run"))
+
+    def test_what_is_missing_or_damaged_runs_again(self):
+        self.run_sweep()
+        before = self.records()
+        names = sorted(before)
+        os.remove(self.path(f"out/{names[0]}"))
+        with open(self.path(f"out/{names[1]}"), "r+b") as file:
+            file.truncate(1000)
+        text = self.run_sweep()
+        self.assertIn("finished 2   ok 4", text)
+        self.assertIn("damaged", text)
+        after = self.records()
+        self.assertEqual(sorted(after), names)
+        for name in names[2:]:
+            self.assertEqual(after[name], before[name])
+
+    def test_one_more_value_runs_only_new_cells(self):
+        self.run_sweep()
+        before = self.records()
+        spec = sweep()
+        spec["axes"][1]["values"] = [0.01, 0.02]
+        self.write("sweep.json", spec)
+        self.assertIn("finished 4   ok 8", self.run_sweep())
+        self.assertEqual({name: self.records()[name] for name in before}, before)
+        self.write("sweep.json", sweep())
+        self.assertIn("4 records in out belong to no cell", self.run_sweep())
+
+    def test_dry_run_writes_nothing(self):
+        text = self.run_sweep("--dry-run")
+        for words in ["2 variant x 1 lr x 2 seed = 4 cells", "to run 4", "nothing was started"]:
+            self.assertIn(words, text)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_equal_trials_run_once(self):
+        spec = sweep()
+        spec["axes"][0]["points"].append({"label": "Same", "set": {"model.encoding.bias": True}})
+        self.write("sweep.json", spec)
+        self.assertIn("2 cells are the same trial as another", self.run_sweep("--dry-run"))
+        self.assertIn("finished 4   ok 4", self.run_sweep())
+        self.assertIn("Same", self.phasor("table", "out"))
+
+    def test_killed_driver(self):
+        self.write("base.json", experiment(**{"train.steps": 2000}))
+        driver = self.start("sweep", "sweep.json", "--out", "out", "--jobs", "1")
+        deadline = time.time() + 120
+        while time.time() < deadline and not (os.path.isdir(self.path("out")) and self.records()):
+            time.sleep(0.02)
+        time.sleep(0.1)  # into the second trial
+        driver.kill()
+        driver.communicate()
+        time.sleep(1)  # its child is gone by then and writes nothing more
+        before = self.records()
+        self.assertIn(len(before), (1, 2, 3))
+        text = self.run_sweep("--jobs", "2")
+        self.assertIn(f"finished {4 - len(before)}   ok 4", text)
+        self.assertEqual({name: self.records()[name] for name in before}, before)
+        self.assertFalse([name for name in os.listdir(self.path("out")) if name.endswith(".tmp")])
+
+    def test_interrupted_driver(self):
+        self.write("base.json", experiment(**{"train.steps": 2000}))
+        driver = self.start("sweep", "sweep.json", "--out", "out", "--jobs", "1")
+        while not (os.path.isdir(self.path("out/logs")) and os.listdir(self.path("out/logs"))):
+            time.sleep(0.02)
+        driver.send_signal(signal.SIGINT)
+        out, error = driver.communicate(timeout=120)
+        self.assertEqual(driver.returncode, 3)
+        self.assertIn("running trials finish", error)
+        self.assertIn("stopped after 1   ok 1   diverged 0   failed 0   missing 3", out)
+        driver = self.start("sweep", "sweep.json", "--out", "out", "--jobs", "1", "--set", "train.steps=100000")
+        while len(os.listdir(self.path("out/logs"))) < 2:
+            time.sleep(0.02)
+        time.sleep(0.2)
+        driver.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        driver.send_signal(signal.SIGINT)
+        out, error = driver.communicate(timeout=20)
+        self.assertEqual(driver.returncode, 3)
+        self.assertIn("missing 4", out)
+        self.assertEqual(len(self.records()), 1)
+
+    def test_two_drivers(self):
+        self.write("base.json", experiment(**{"train.steps": 20000}))
+        driver = self.start("sweep", "sweep.json", "--out", "out", "--jobs", "1")
+        while not (os.path.isdir(self.path("out/logs")) and os.listdir(self.path("out/logs"))):
+            time.sleep(0.02)
+        self.assertIn("another phasor sweep is running there", self.run_sweep(code=2))
+        driver.send_signal(signal.SIGTERM)
+        driver.communicate(timeout=20)
+
+    def test_divergence_is_a_result(self):
+        spec = sweep()
+        spec["axes"][1]["values"] = [0.01, 1e30]
+        self.write("sweep.json", spec)
+        text = self.run_sweep("--jobs", "2")
+        self.assertIn("ok 4   diverged 4   failed 0   missing 0", text)
+        self.assertIn("diverged  NoPE / lr 1e+30", text.replace("1e30", "1e+30"))
+        self.assertIn("rerun  phasor run out/", text)
+        table = self.phasor("table", "out")
+        self.assertIn("4 diverged", table)
+        trials = self.phasor("table", "out", "--format", "csv", "--form", "trials")
+        self.assertEqual(trials.count(",diverged,"), 4, trials)
+        self.assertIn("diverged", self.phasor("run", "base.json", "--set", "optimizer.lr=1e30", "--out", "one", code=4))
+
+    def test_a_crash_is_a_record(self):
+        self.write("base.json", experiment(**{"train.steps": 100000}))
+        driver = self.start("sweep", "sweep.json", "--out", "out", "--jobs", "1")
+        while not (os.path.isdir(self.path("out/logs")) and os.listdir(self.path("out/logs"))):
+            time.sleep(0.02)
+        time.sleep(0.3)
+        with open(f"/proc/{driver.pid}/task/{driver.pid}/children") as file:
+            child = int(file.read().split()[0])
+        os.kill(child, signal.SIGSEGV)
+        while not self.records():
+            time.sleep(0.02)
+        driver.send_signal(signal.SIGTERM)
+        out, error = driver.communicate(timeout=20)
+        self.assertEqual(driver.returncode, 3)
+        self.assertIn("killed by signal 11", error)
+        self.assertIn("failed 1   missing 3", out)
+        # Terminal, until asked for; then it is run and replaced.
+        self.assertIn("to run 3", self.run_sweep("--dry-run"))
+        self.assertIn("to run 4", self.run_sweep("--dry-run", "--retry-failed"))
+
+    def test_a_finished_trial_is_not_run_again(self):
+        self.phasor("run", "base.json", "--out", "one")
+        before = self.records("one")
+        self.assertIn("there is a record of it already", self.phasor("run", "base.json", "--out", "one"))
+        self.assertEqual(self.records("one"), before)
+        self.phasor("run", "base.json", "--out", "one", "--force")
+        self.assertNotEqual(self.records("one"), before)
+
+    def test_bench(self):
+        text = self.phasor("bench", "base.json", "--steps", "3", "--warmup", "1")
+        for words in ["tokens/s", "GFLOP/s", "kernel", "gla"]:
+            self.assertIn(words, text)
+
+
+if __name__ == "__main__":
+    main()
