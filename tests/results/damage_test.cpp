@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,6 +110,27 @@ TEST(Damage, AMissingColumnIsNamed) {
   file.column("spec", std::vector<std::string>{"{}"});
   file.attribute("complete", 1);
   EXPECT_NE(refusal(folder, file.image()).find("steps/step"), std::string::npos);
+}
+
+TEST(Damage, KilledBetweenTwoBytesLeavesTheOldFile) {
+  const TemporaryFolder folder;
+  save(sample_record("a"), folder.path());
+  const std::string before = read_file(folder.path() + "/a.h5");
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const rlimit limit{4096, 4096};  // the signal of a file that grows beyond it ends the process inside the write
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    save(sample_record("a", 500), folder.path());
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGXFSZ);
+  EXPECT_EQ(read_file(folder.path() + "/a.h5"), before);
+  EXPECT_TRUE(has(folder.path(), "a"));
+  EXPECT_TRUE(load_folder(folder.path()).damaged.empty());
 }
 
 TEST(Damage, KilledWhileSavingLeavesOnlyWholeFilesAndAllThatWereSaved) {
