@@ -1,6 +1,7 @@
 #include "core/graph/launch.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 
 namespace phasor {
@@ -12,6 +13,21 @@ void Profile::add(const char* name, double seconds, double flops) {
   entry.seconds += seconds;
   entry.flops += flops;
   ++entry.calls;
+}
+
+namespace {
+std::int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+}  // namespace
+
+KernelTimer::KernelTimer(Profile* profile, const char* name, double flops)
+    : profile_(profile), name_(name), flops_(flops) {
+  if (profile_ != nullptr) start_ = now();
+}
+
+KernelTimer::~KernelTimer() {
+  if (profile_ != nullptr) profile_->add(name_, 1e-9 * static_cast<double>(now() - start_), flops_);
 }
 
 void Profile::merge(const Profile& other) {

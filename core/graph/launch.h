@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -28,6 +27,21 @@ class Profile {
   std::vector<Entry> entries_;
 };
 
+/// Adds the time between its construction and its end to a profile; nothing without one.
+class KernelTimer {
+ public:
+  KernelTimer(Profile* profile, const char* name, double flops);
+  ~KernelTimer();
+  KernelTimer(const KernelTimer&) = delete;
+  KernelTimer& operator=(const KernelTimer&) = delete;
+
+ private:
+  Profile* profile_;
+  const char* name_;
+  double flops_;
+  std::int64_t start_ = 0;  // nanoseconds
+};
+
 /// Where kernels run and in which precision. Plain state of one lane; no globals.
 struct Stream {
   Dtype dtype = Dtype::f32;
@@ -47,14 +61,8 @@ template <class Args>
 void launch(const Stream& stream, const Kernel<Args>& kernel, const Args& args, double flops = 0.0) {
   static_assert(std::is_trivially_copyable_v<Args>);
   const auto run = stream.dtype == Dtype::f64 ? kernel.f64 : kernel.f32;
-  if (stream.profile == nullptr) {
-    run(args);
-    return;
-  }
-  const auto start = std::chrono::steady_clock::now();
+  const KernelTimer timer(stream.profile, kernel.name, flops);
   run(args);
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  stream.profile->add(kernel.name, spent.count(), flops);
 }
 
 }  // namespace phasor
