@@ -1,0 +1,182 @@
+// Op rooms, called directly: parameters of a file are inputs like any other.
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/nn/model.h"
+#include "core/ops/cross_entropy/cross_entropy.h"
+#include "core/ops/embedding/embedding.h"
+#include "core/ops/gated_rms_norm/gated_rms_norm.h"
+#include "core/ops/gla/gla.h"
+#include "core/ops/l2_norm/l2_norm.h"
+#include "core/ops/linear/linear.h"
+#include "core/ops/rms_norm/rms_norm.h"
+#include "core/ops/short_conv/short_conv.h"
+#include "core/ops/swiglu/swiglu.h"
+#include "tests/golden/pass.h"
+#include "tests/golden/units.h"
+
+namespace phasor::golden {
+
+namespace {
+
+double number(const GoldenFile& file, std::string_view key) { return file.options.find(key)->as_number(); }
+
+std::vector<Results> run_rms_norm(const GoldenFile& file, Dtype dtype) {
+  Pass pass(file, dtype);
+  pass.output("y", ops::rms_norm(pass.tape(), pass.leaf("x"), pass.leaf("weight"), number(file, "eps")));
+  return {pass.finish()};
+}
+
+std::vector<Results> run_gated_rms_norm(const GoldenFile& file, Dtype dtype) {
+  Pass pass(file, dtype);
+  const Json* activation = file.options.find("activation");  // absent where the gate comes first, which is silu
+  const bool sigmoid = activation != nullptr && activation->as_string() == "sigmoid";
+  pass.output("y",
+              ops::gated_rms_norm(pass.tape(), pass.leaf("x"), pass.leaf("g"), pass.leaf("weight"), number(file, "eps"),
+                                  sigmoid ? ops::GateKind::sigmoid : ops::GateKind::silu,
+                                  activation != nullptr ? ops::GateOrder::norm_first : ops::GateOrder::gate_first));
+  return {pass.finish()};
+}
+
+std::vector<Results> run_l2_norm(const GoldenFile& file, Dtype dtype) {
+  Pass pass(file, dtype);
+  pass.output("y", ops::l2_norm(pass.tape(), pass.leaf("x"), number(file, "eps")));
+  return {pass.finish()};
+}
+
+std::vector<Results> run_short_conv(const GoldenFile& file, Dtype dtype) {
+  Pass pass(file, dtype);
+  const bool cached = file.options.find("initial_state")->as_bool();
+  const ops::ConvResult result =
+      ops::short_conv(pass.tape(), pass.leaf("x"), pass.leaf("weight"), pass.leaf("bias"),
+                      file.options.find("activation")->is_string(), pass.leaf("state"), cached);
+  pass.output("y", result.y);
+  if (cached) pass.output("state_out", result.state);
+  return {pass.finish()};
+}
+
+std::vector<Results> run_linear(const GoldenFile& file, Dtype dtype) {
+  Pass pass(file, dtype);
+  pass.output("y", ops::linear(pass.tape(), pass.leaf("x"), pass.leaf("weight"), pass.leaf("bias")));
+  return {pass.finish()};
+}
+
+std::vector<Results> run_embedding(const GoldenFile& file, Dtype dtype) {
+  Pass pass(file, dtype);
+  const Json& padding = *file.options.find("padding_idx");
+  pass.output("y", ops::embedding(pass.tape(), pass.indices("ids"), pass.leaf("weight"),
+                                  padding.is_null() ? -1 : padding.as_integer()));
+  return {pass.finish()};
+}
+
+std::vector<Results> run_swiglu(const GoldenFile& file, Dtype dtype) {
+  Pass pass(file, dtype);
+  const Tensor x = pass.leaf("x");
+  const Tensor gate = ops::linear(pass.tape(), x, pass.leaf("gate_proj.weight"), {});
+  const Tensor up = ops::linear(pass.tape(), x, pass.leaf("up_proj.weight"), {});
+  pass.output("y", ops::linear(pass.tape(), ops::swiglu(pass.tape(), gate, up), pass.leaf("down_proj.weight"), {}));
+  return {pass.finish()};
+}
+
+std::vector<Results> run_mlp_size(const GoldenFile& file, Dtype) {
+  Results results;
+  Numbers& sizes = results.outputs["intermediate_size"];
+  const std::vector<double>& widths = file.inputs.at("hidden_size").values;
+  const Json::Array& ratios = file.options.find("hidden_ratio")->as_array();
+  for (const Json& ratio : ratios)
+    for (const double width : widths)
+      sizes.values.push_back(static_cast<double>(swiglu_width(static_cast<std::int64_t>(width), ratio.as_integer())));
+  sizes.dims = {static_cast<std::int64_t>(ratios.size()), static_cast<std::int64_t>(widths.size())};
+  return {results};
+}
+
+std::vector<Results> run_cross_entropy(const GoldenFile& file, Dtype dtype) {
+  Pass pass(file, dtype);
+  const Tensor targets = pass.indices("target");
+  const Tensor rows = ops::cross_entropy(pass.tape(), pass.leaf("logits"), targets);
+  const std::string& reduction = file.options.find("reduction")->as_string();
+  if (reduction == "none") {
+    pass.output("loss", rows);
+    return {pass.finish()};
+  }
+  double sum = 0.0, scored = 0.0;
+  for (const double loss : read(rows).values) sum += loss;
+  for (const double target : read(targets).values) scored += target >= 0.0 ? 1.0 : 0.0;
+  const double share = reduction == "mean" ? 1.0 / scored : 1.0;
+  pass.report("loss", scalar(sum * share));
+  const double cotangent = file.cotangents.at("loss").values[0];
+  pass.seed(rows, std::vector<double>(static_cast<std::size_t>(rows.size()), cotangent * share));
+  return {pass.finish()};
+}
+
+/// From the losses of single tokens: their mean, its exponential and the mean of every position.
+std::vector<Results> run_perplexity(const GoldenFile& file, Dtype dtype) {
+  Pass pass(file, dtype);
+  const Tensor logits = pass.leaf("logits");  // [batch, time, vocabulary]
+  const std::int64_t batch = logits.size(0), time = logits.size(1);
+  const Tensor targets = pass.indices("target").reshape({batch * time});
+  const Tensor rows = ops::cross_entropy(pass.tape(), logits.reshape({batch * time, logits.size(2)}), targets);
+  const std::vector<double> losses = read(rows).values, labels = read(targets).values;
+
+  const auto positions = static_cast<std::size_t>(time);
+  std::vector<double> sums(positions), counts(positions);
+  double sum = 0.0, scored = 0.0;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    if (labels[i] < 0.0) continue;
+    sums[i % positions] += losses[i];
+    counts[i % positions] += 1.0;
+    sum += losses[i];
+    scored += 1.0;
+  }
+  std::vector<double> means(positions);
+  for (std::size_t t = 0; t < positions; ++t) means[t] = sums[t] / std::max(1.0, counts[t]);
+  const double mean = sum / scored;
+  pass.report("loss", scalar(mean));
+  pass.report("perplexity", scalar(std::exp(mean)));
+  pass.report("position_loss", {{time}, means});
+  pass.report("position_scored", {{time}, counts});
+
+  const double per_token =
+      (file.cotangents.at("loss").values[0] + file.cotangents.at("perplexity").values[0] * std::exp(mean)) / scored;
+  const std::vector<double>& per_position = file.cotangents.at("position_loss").values;
+  std::vector<double> gradient(losses.size());
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    gradient[i] = per_token + per_position[i % positions] / std::max(1.0, counts[i % positions]);
+  pass.seed(rows, gradient);
+  return {pass.finish()};
+}
+
+std::vector<Results> run_gla(const GoldenFile& file, Dtype dtype) {
+  std::vector<Results> all;
+  for (const std::int64_t chunk : {0, 8, 64}) {  // 0: the chunk length that the op chooses
+    Pass pass(file, dtype);
+    const Tensor q = pass.leaf("q");
+    const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
+    const ops::GlaResult result = ops::gla(pass.tape(), q, pass.leaf("k"), pass.leaf("v"), pass.leaf("log_g"), scale,
+                                           pass.leaf("s0"), true, chunk);
+    pass.output("o", result.o);
+    pass.output("s_out", result.state);
+    all.push_back(pass.finish());
+    if (chunk != 0) all.back().what = "chunk " + std::to_string(chunk);
+  }
+  return all;
+}
+
+}  // namespace
+
+void add_ops(UnitTable& table) {
+  table["rms_norm"] = {run_rms_norm};
+  table["gated_rms_norm"] = {run_gated_rms_norm};
+  table["l2_norm"] = {run_l2_norm};
+  table["short_conv"] = {run_short_conv};
+  table["linear"] = {run_linear};
+  table["embedding"] = {run_embedding};
+  table["swiglu"] = {run_swiglu};
+  table["mlp_size"] = {run_mlp_size, false};
+  table["cross_entropy"] = {run_cross_entropy};
+  table["perplexity"] = {run_perplexity};
+  table["gla"] = {run_gla};
+}
+
+}  // namespace phasor::golden

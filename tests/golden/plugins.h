@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+
+#include "core/plugin/registry.h"
+#include "core/spec/json.h"
+
+namespace phasor::golden {
+
+/// The plugins of this build, loaded as the program loads them. Throws UserError when one of them is bad.
+const Registry& plugins();
+
+/// Fills the options of a plugin from JSON as an experiment file would. Throws UserError for what it does not know.
+void read_options(Options& options, const Json& json, const std::string& name);
+
+/// An encoding as a file describes it: the plugin and its options.
+struct EncodingChoice {
+  const EncodingPlugin* plugin = nullptr;
+  std::unique_ptr<Options> options;
+};
+/// `position_embedding` of a layer or model.
+EncodingChoice choose_encoding(const Json& position_embedding);
+/// Options of the units selective_rope and selective_rope_ext.
+EncodingChoice choose_selective_rope(const Json& options);
+
+struct BackboneChoice {
+  const BackbonePlugin* plugin = nullptr;
+  std::unique_ptr<Options> options;
+};
+BackboneChoice choose_gla(const Json& options);
+
+}  // namespace phasor::golden
