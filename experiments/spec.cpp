@@ -116,6 +116,12 @@ std::unique_ptr<Task> ExperimentSpec::make_task() const {
   return registry_.find_task(task.name)->make(*task.options);
 }
 
+std::int64_t ExperimentSpec::parameters() const {
+  ParameterStore declared;
+  const Model shape_only(model, make_task()->vocabulary(), mixer(), declared);
+  return declared.total();
+}
+
 void ExperimentSpec::read(Document& document) {
   read_fields(fields_, document.value(), "", document, fields_);
   if (document.problems().empty()) check(document);

@@ -68,6 +68,8 @@ class ExperimentSpec {
   const FieldList& fields() const { return fields_; }
   MixerChoice mixer() const;
   std::unique_ptr<Task> make_task() const;
+  /// Of the model, frozen ones too, from their declarations: nothing is allocated.
+  std::int64_t parameters() const;
 
   /// Reads `document.value()` (after patches) into this object and checks everything that can be checked before
   /// training: keys, types, ranges, plugins, and whether the pair fits. All mistakes become problems of the document.

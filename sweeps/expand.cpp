@@ -6,7 +6,6 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/nn/model.h"
 #include "sweeps/misfits.h"
 #include "sweeps/report.h"
 #include "sweeps/table_section.h"
@@ -122,9 +121,7 @@ std::int64_t Expander::parameters_of(const ExperimentSpec& spec, const Json& res
   const std::string key = resolved.find("model")->canonical() + resolved.find("task")->canonical();
   const auto known = parameters_.find(key);
   if (known != parameters_.end()) return known->second;
-  ParameterStore store;
-  const Model model(spec.model, spec.make_task()->vocabulary(), spec.mixer(), store);
-  return parameters_[key] = store.total();
+  return parameters_[key] = spec.parameters();
 }
 
 /// Keeps the lengths that every cell has, in the order of the first.
