@@ -27,7 +27,7 @@ bool any_flag(const Table& table, const std::string& ending) {
 
 void add_marks(Footnotes& notes, const Table& table) {
   if (any_flag(table, "_edge")) notes.emplace_back("e", "the choice is at an edge of its grid: widen it");
-  if (any_flag(table, "tied")) notes.emplace_back("t2", "so many values tied on the selection metric");
+  if (any_flag(table, "tied")) notes.emplace_back("tN", "N values of the chosen axis tied on the selection metric");
   if (any_flag(table, "parameters")) {
     notes.emplace_back("p", "more than 5 % more parameters than the smallest row of the column");
   }
