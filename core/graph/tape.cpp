@@ -80,28 +80,56 @@ Tensor Tape::parameter_gradient(const Tensor& parameter) const {
                         parameter.shape());
 }
 
+void Tape::make_unique(Slot& at) {
+  if (at.gradient.unique()) return;
+  Tensor own = empty(at.gradient.shape(), at.gradient.dtype());
+  copy(stream_, at.gradient, own);
+  at.gradient = std::move(own);
+}
+
 Tensor Tape::column_home(const Slot& column, const Tensor& value) {
   Slot& parent = slot(column.parent);
-  if (!parent.gradient) parent.gradient = empty(column.parent_shape, value.dtype());
+  if (!parent.by_columns) {
+    parent.by_columns = true;
+    if (!parent.gradient) {
+      parent.gradient = empty(column.parent_shape, value.dtype());
+    } else {
+      // The whole has a gradient of its own already: every column adds to it.
+      make_unique(parent);
+      for (std::int64_t i = 0; i < parent.columns; ++i) slot(parent.first_column + i).filled = true;
+    }
+  }
   return parent.gradient.columns(column.begin, value.width()).reshape(value.shape());
+}
+
+/// Zeros where no column has written.
+void Tape::complete_columns(Slot& whole) {
+  if (!whole.by_columns) return;
+  for (std::int64_t i = 0; i < whole.columns; ++i) {
+    Slot& column = slot(whole.first_column + i);
+    if (std::exchange(column.filled, true)) continue;
+    const std::int64_t end =
+        i + 1 < whole.columns ? slot(whole.first_column + i + 1).begin : whole.gradient.width();
+    zero(whole.gradient.columns(column.begin, end - column.begin));
+  }
 }
 
 Tape::Gradient Tape::gradient(const Tensor& input) {
   if (!wants(input)) return {};
   if (input.node() < 0) return {parameter_gradient(input), true};
   Slot& to = slot(input.node());
-  if (to.parent != 0) return {column_home(to, input), std::exchange(to.filled, true)};
+  if (to.parent != 0) {
+    Tensor home = column_home(to, input);
+    return {std::move(home), std::exchange(to.filled, true)};
+  }
+  complete_columns(to);
   const bool asked = std::exchange(to.handed, running_) == running_;
   if (!to.gradient) {
     to.gradient = empty(input.shape(), input.dtype());
     return {to.gradient, false};
   }
-  if (!to.gradient.unique()) {
-    PHASOR_CHECK(!asked, "one pullback asks twice for the gradient of one value");
-    Tensor own = empty(to.gradient.shape(), input.dtype());
-    copy(stream_, to.gradient, own);
-    to.gradient = std::move(own);
-  }
+  PHASOR_CHECK(!asked || to.gradient.unique(), "one pullback asks twice for the gradient of one value");
+  make_unique(to);
   return {to.gradient.reshape(input.shape()), true};
 }
 
@@ -113,6 +141,7 @@ void Tape::add(const Tensor& input, Tensor value) {
       to.gradient = value.detached().reshape(input.shape());
       return;
     }
+    complete_columns(to);
     if (to.parent == 0 && !to.gradient.unique()) {
       Tensor sum = empty(input.shape(), input.dtype());
       phasor::add(stream_, to.gradient, value, sum);
@@ -142,21 +171,12 @@ std::vector<Tensor> Tape::split(const Tensor& whole, std::span<const std::int64_
   }
   PHASOR_CHECK(begin == whole.width(), "split covers every column of " + whole.shape().text());
   if (wants(whole)) {
-    const auto count = static_cast<std::int64_t>(widths.size());
-    record([whole, first, count](Tape& t) { t.fill_columns(whole, first, count); });
+    PHASOR_CHECK(whole.node() > 0 && slot(whole.node()).columns == 0, "a result of an op, split once");
+    slot(whole.node()).first_column = first;
+    slot(whole.node()).columns = static_cast<std::int64_t>(widths.size());
+    record([node = whole.node()](Tape& t) { t.complete_columns(t.slot(node)); });
   }
   return parts;
-}
-
-void Tape::fill_columns(const Tensor& whole, std::int64_t first, std::int64_t count) {
-  const Tensor& gradient = slot(whole.node()).gradient;
-  if (!gradient) return;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Slot& column = slot(first + i);
-    if (column.filled) continue;
-    const std::int64_t end = i + 1 < count ? slot(first + i + 1).begin : whole.width();
-    zero(gradient.columns(column.begin, end - column.begin));
-  }
 }
 
 void Tape::backward(std::span<const std::pair<Tensor, Tensor>> seeds) {

@@ -83,7 +83,7 @@ class Tape {
   void add(const Tensor& input, Tensor value);
 
   /// Columns of a tracked value as values of their own: one matrix product, several results. Their gradients are
-  /// columns of the gradient of the whole.
+  /// columns of the gradient of the whole. A value is split once; the whole may be used as well.
   std::vector<Tensor> split(const Tensor& whole, std::span<const std::int64_t> widths);
 
   /// Starts from `seeds` (value, gradient of the scalar with respect to it) and runs all pullbacks.
@@ -101,18 +101,22 @@ class Tape {
   };
   struct Slot {
     Tensor gradient;
-    std::int64_t parent = 0;   // of a column of another value
-    std::int64_t begin = 0;
-    Shape parent_shape;
-    bool filled = false;       // of a column: its part of the parent's gradient has been written
     std::int64_t handed = -1;  // the pullback that last asked for it
+    // Of a column: the value it belongs to, where it begins there, whether its part of that gradient has been written.
+    std::int64_t parent = 0, begin = 0;
+    Shape parent_shape;
+    bool filled = false;
+    // Of a value that was split: its columns, and whether they share its gradient, so that parts may be unwritten.
+    std::int64_t first_column = 0, columns = 0;
+    bool by_columns = false;
   };
   std::int64_t new_slot();
   Slot& slot(std::int64_t node) { return slots_[static_cast<std::size_t>(node - 1)]; }
   void* reserve(std::size_t bytes, std::size_t alignment);
   Tensor parameter_gradient(const Tensor& parameter) const;
   Tensor column_home(const Slot& column, const Tensor& value);
-  void fill_columns(const Tensor& whole, std::int64_t first, std::int64_t count);
+  void complete_columns(Slot& whole);
+  void make_unique(Slot& at);
 
   Arena& arena_;
   Stream stream_;
