@@ -17,8 +17,8 @@ struct Numbers {
 };
 using Group = std::map<std::string, Numbers>;
 
-/// One test case: inputs, parameters, expected outputs and gradients of loss = sum of output * cotangent. README.md says
-/// what the names mean.
+/// One test case: inputs, parameters, expected outputs and gradients of loss = sum of output * cotangent. README.md
+/// says what the names mean.
 struct GoldenFile {
   std::string name;  // "rms_norm__affine0"
   std::string unit;  // "rms_norm"

@@ -95,7 +95,6 @@ void fill_parameters(ParameterStore& store, const GoldenFile& file, Dtype dtype)
 
 void check_frozen_start(ParameterStore& store, const GoldenFile& file) {
   const double tolerance = store.flat().dtype() == Dtype::f64 ? 1e-12 : 1e-6;
-  std::vector<std::pair<const ParameterEntry*, Numbers>> trained;
   store.initialise(1);
   for (const ParameterEntry& entry : store.entries()) {
     const std::vector<double>& want = file.params.at(file_name_of(entry.name)).values;

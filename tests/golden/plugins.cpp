@@ -10,16 +10,26 @@ namespace phasor::golden {
 
 namespace {
 
-std::unique_ptr<Registry> load() {
-  auto registry = std::make_unique<Registry>();
-  for (const PluginFile& file : load_plugins(*registry, default_plugin_folder()))
-    if (!file.problem.empty()) throw UserError(file.path + ": " + file.problem);
-  return registry;
+/// A bad file counts only when something of it is wanted; then its problem is the reason.
+struct Loaded {
+  Registry registry;
+  std::string problems;
+
+  Loaded() {
+    for (const PluginFile& file : load_plugins(registry, default_plugin_folder()))
+      if (!file.problem.empty()) problems += "; " + file.problem;
+  }
+};
+
+const Loaded& loaded() {
+  static const Loaded plugins;
+  return plugins;
 }
 
 template <class Choice, class Plugin>
 Choice choose(const Plugin* plugin, const Json& options, const std::string& name) {
-  if (plugin == nullptr) throw UserError("plugin " + name + " is not in " + default_plugin_folder());
+  if (plugin == nullptr)
+    throw UserError("plugin " + name + " is not in " + default_plugin_folder() + loaded().problems);
   Choice choice{plugin, plugin->options()};
   read_options(*choice.options, options, name);
   return choice;
@@ -77,10 +87,7 @@ Json temperature_of(const Json& from) {
 
 }  // namespace
 
-const Registry& plugins() {
-  static const std::unique_ptr<Registry> registry = load();
-  return *registry;
-}
+const Registry& plugins() { return loaded().registry; }
 
 void read_options(Options& options, const Json& json, const std::string& name) {
   FieldList fields;

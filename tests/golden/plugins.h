@@ -7,7 +7,7 @@
 
 namespace phasor::golden {
 
-/// The plugins of this build, loaded as the program loads them. Throws UserError when one of them is bad.
+/// The plugins of this build, loaded as the program loads them.
 const Registry& plugins();
 
 /// Fills the options of a plugin from JSON as an experiment file would. Throws UserError for what it does not know.
