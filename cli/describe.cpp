@@ -85,18 +85,18 @@ void print_parameters(const ExperimentSpec& spec, const ParameterCount& count) {
              std::fabs(share) > 5.0 ? "   ! above 5 %: a difference in the table may be one of size" : "");
 }
 
-/// Names without the layer's number, each once: "attn.q_proj.weight".
-std::string names_of(const ParameterCount& count, bool decays) {
+/// Trained parameters that do not decay, without the layer's number, each once: "attn_norm.weight".
+std::string exempt_names(const ParameterCount& count) {
   std::vector<std::string> names;
   for (const results::ParameterInfo& parameter : count.list) {
-    if (parameter.frozen || parameter.decays != decays) continue;
+    if (parameter.frozen || parameter.decays) continue;
     std::string name = parameter.name;
     if (name.starts_with("layers.")) name = name.substr(name.find('.', 7) + 1);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text.empty() ? "nothing" : text;
+  return text;
 }
 
 void print_decay(const ExperimentSpec& spec, const ParameterCount& count) {
@@ -107,9 +107,11 @@ void print_decay(const ExperimentSpec& spec, const ParameterCount& count) {
   }
   std::int64_t decayed = 0;
   for (const results::ParameterInfo& parameter : count.list) decayed += parameter.decays ? parameter.count : 0;
-  fmt::print("{:<16} {} ({}) on {} parameters: {}\n", "weight decay", shortest(adamw.weight_decay), adamw.decay,
-             grouped(decayed), names_of(count, true));
-  fmt::print("{:<16} none on {}: {}\n", "", grouped(count.total - count.frozen - decayed), names_of(count, false));
+  fmt::print("{:<16} {} ({}) on {} parameters", "weight decay", shortest(adamw.weight_decay), adamw.decay,
+             grouped(decayed));
+  const std::int64_t exempt = count.total - count.frozen - decayed;
+  if (exempt > 0) fmt::print(", none on {}: {}", grouped(exempt), exempt_names(count));
+  fmt::print("\n");
 }
 
 void print_data(const ExperimentSpec& spec) {

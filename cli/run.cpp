@@ -1,4 +1,5 @@
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -52,8 +53,9 @@ void print_scores(const results::TrialRecord& record) {
       for (const results::EvalPoint& point : record.evals) {
         if (point.step != last || point.split != split || point.metric != metric) continue;
         head = fmt::format("{} {}", split, metric);
-        line +=
-            fmt::format("   {}: {}", point.slice < 0 ? "all" : std::to_string(point.slice), score_text(point.value));
+        line += fmt::format(
+            "   {}: {}", point.slice < 0 ? "all" : std::to_string(point.slice),
+            metric == std::string_view("loss") ? fmt::format("{:.4g}", point.value) : score_text(point.value));
       }
       flush();
     }

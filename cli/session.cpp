@@ -13,7 +13,7 @@ Plugins::Plugins() : files(load_plugins(registry, default_plugin_folder())) {}
 
 void Plugins::warn() const {
   for (const PluginFile& file : files) {
-    if (!file.problem.empty()) fmt::print(stderr, "phasor: {}\n", file.problem);
+    if (!file.problem.empty()) fmt::print(stderr, "phasor: plugin {}: {}\n", file.path, file.problem);
   }
 }
 

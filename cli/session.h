@@ -27,7 +27,7 @@ std::string title_of(const ExperimentSpec& spec);
 /// 13930 -> "13,930", whatever the locale.
 std::string grouped(std::int64_t number);
 
-/// A value between 0 and 1 as tables show it: ".9990", "1.0000"; others with four digits.
+/// A share as tables show it: ".9990", "1.0000"; what is none with four digits.
 std::string score_text(double value);
 
 }  // namespace phasor::cli

@@ -51,6 +51,17 @@ void print_folder(const sweeps::FolderState& state, const std::string& folder) {
   }
 }
 
+int show_plan(const sweeps::Sweep& sweep, const sweeps::RunnerOptions& options) {
+  const sweeps::FolderState state = sweeps::read_folder(options.folder, sweep.expansion);
+  const std::size_t wanted = sweeps::to_run(sweep.expansion, state, options.retry_failed).size();
+  print_product(sweep);
+  print_folder(state, options.folder);
+  fmt::print("done {}   to run {}{}\n", sweep.expansion.trials.size() - wanted, wanted,
+             estimate(state, wanted, options.jobs));
+  fmt::print("fits             every cell that is not left out\nnothing was started\n");
+  return exit_code::done;
+}
+
 int finish(const sweeps::RunSummary& summary, const std::string& folder) {
   fmt::print("{} {}   ok {}   diverged {}   failed {}   missing {}   {}\n",
              summary.interrupted ? "stopped after" : "finished", summary.started, summary.done, summary.diverged,
@@ -90,16 +101,7 @@ int sweep(const Arguments& arguments) {
   if (folder.empty()) folder = sweeps::default_folder(loaded.spec.name);
   const std::int64_t parallel = jobs.value_or(sweeps::default_jobs(loaded.expansion));
 
-  if (dry_run) {
-    const sweeps::FolderState state = sweeps::read_folder(folder, loaded.expansion);
-    const std::size_t wanted = sweeps::to_run(loaded.expansion, state, retry_failed).size();
-    print_product(loaded);
-    print_folder(state, folder);
-    fmt::print("done {}   to run {}{}\n", loaded.expansion.trials.size() - wanted, wanted,
-               estimate(state, wanted, parallel));
-    fmt::print("fits             every cell that is not left out\nnothing was started\n");
-    return exit_code::done;
-  }
+  if (dry_run) return show_plan(loaded, {folder, parallel, retry_failed});
   sweeps::prepare_folder(folder);
   const sweeps::FolderLock lock(folder);
   if (!lock.warning().empty()) fmt::print(stderr, "phasor: {}\n", lock.warning());

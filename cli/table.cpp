@@ -41,7 +41,8 @@ int table(const Arguments& arguments) {
   if (form.empty()) form = chosen_format == analysis::Format::csv ? "long" : "wide";
   const analysis::Form chosen_form = analysis::read_form(form);
   const results::Manifest manifest = results::read_manifest(folder);
-  const analysis::Table made = analysis::make_table(manifest, results::load_folder(folder), {.allow_mixed = allow_mixed});
+  const analysis::Table made =
+      analysis::make_table(manifest, results::load_folder(folder), {.allow_mixed = allow_mixed});
   const std::string text = analysis::render(made, chosen_format, chosen_form);
   if (out.empty()) {
     fmt::print("{}", text);
@@ -53,11 +54,13 @@ int table(const Arguments& arguments) {
   const bool terminal = out.empty() && chosen_format == analysis::Format::terminal;
   try {
     write_file(csv, analysis::render(made, analysis::Format::csv, analysis::Form::longer));
-    fmt::print(terminal ? stdout : stderr, "csv      {}\n", csv);
+    fmt::print(terminal ? stdout : stderr, "csv           {}\n", csv);
   } catch (const UserError& error) {
     fmt::print(stderr, "phasor: {}\n", error.what());
   }
-  for (const std::string& line : analysis::unfinished(made)) fmt::print(stderr, "{}\n", line);
+  if (!terminal) {  // which lists them itself
+    for (const std::string& line : analysis::unfinished(made)) fmt::print(stderr, "{}\n", line);
+  }
   return require_complete && !made.complete() ? exit_code::incomplete : exit_code::done;
 }
 

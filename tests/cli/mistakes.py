@@ -1,6 +1,8 @@
 """What a user can get wrong: every mistake in one report, exit code 2, nothing started."""
 import os
+import shutil
 
+import harness
 from harness import Case, experiment, main, sweep
 
 
@@ -55,6 +57,32 @@ class Mistakes(Case):
         text = self.phasor("run", "base.json", "--set", "model.encoding.name=foo", code=2)
         self.assertIn('model.encoding.name: found "foo", expected ', text)
         self.assertIn('"nope"', text)
+
+    def test_files_that_are_no_plugins_of_this_build(self):
+        # A copy of the program looks for plugins beside itself.
+        os.makedirs(self.path("bin"))
+        shutil.copy(harness.PHASOR, self.path("bin/phasor"))
+        good = os.path.join(os.path.dirname(harness.PHASOR), "../lib/phasor/plugins")
+        here = self.path("lib/phasor/plugins")
+        shutil.copytree(good, here)
+        with open(f"{here}/rope.so", "r+b") as file:
+            content = file.read()
+            file.seek(content.index(b"PHASOR1\0") + 12)
+            file.write(b"another build\0")
+        with open(f"{here}/text.so", "w") as file:
+            file.write("not a library")
+        self.addCleanup(setattr, harness, "PHASOR", harness.PHASOR)
+        harness.PHASOR = self.path("bin/phasor")
+        text = self.phasor("plugins")
+        self.assertRegex(text, "encoding +nope")
+        self.assertNotRegex(text, "encoding +rope ")
+        for name in ["rope.so", "text.so"]:
+            self.assertEqual(len([line for line in text.splitlines() if line.startswith("phasor: ") and name in line]), 1, text)
+        self.assertIn("another build", text)
+        self.phasor("run", "base.json", "--out", "out")  # needs none of them
+        text = self.phasor("run", "base.json", "--set", 'model.encoding={"name": "rope"}', "--out", "out", code=2)
+        self.assertIn('model.encoding.name: found "rope", expected "nope" or "selective_rope"', text)
+        self.assertIn("rope.so", text)
 
     def test_a_pair_that_does_not_fit(self):
         text = self.phasor("run", "base.json", "--set", "model.backbone.heads=8", code=2)

@@ -89,6 +89,33 @@ class SweepLife(Case):
         self.assertEqual({name: self.records()[name] for name in before}, before)
         self.assertFalse([name for name in os.listdir(self.path("out")) if name.endswith(".tmp")])
 
+    def test_kill_delete_truncate_and_grow(self):
+        spec = sweep()
+        spec["axes"][1]["values"], spec["axes"][2]["values"] = [0.01, 0.02], [0, 1, 2]
+        self.write("sweep.json", spec)
+        driver = self.start("sweep", "sweep.json", "--out", "out", "--jobs", "2")
+        while not (os.path.isdir(self.path("out")) and len(self.records()) >= 5):
+            time.sleep(0.005)
+        driver.kill()
+        driver.communicate()
+        time.sleep(0.5)
+        finished = len(self.records())
+        self.assertIn(f"finished {12 - finished}   ok 12", self.run_sweep("--jobs", "8"))
+        before = self.records()
+        names = sorted(before)
+        for name in (names[0], names[5], names[11]):
+            os.remove(self.path(f"out/{name}"))
+        with open(self.path(f"out/{names[3]}"), "r+b") as file:
+            file.truncate(os.path.getsize(self.path(f"out/{names[3]}")) // 2)
+        spec["axes"][1]["values"] = [0.01, 0.02, 0.03]
+        self.write("sweep.json", spec)
+        self.assertIn("finished 10   ok 18   diverged 0   failed 0   missing 0", self.run_sweep("--jobs", "8"))
+        after = self.records()
+        self.assertEqual(len(after), 18)
+        for i, name in enumerate(names):
+            if i not in (0, 3, 5, 11):
+                self.assertEqual(after[name], before[name])
+
     def test_interrupted_driver(self):
         self.write("base.json", experiment(**{"train.steps": 2000}))
         driver = self.start("sweep", "sweep.json", "--out", "out", "--jobs", "1")

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
-#include <set>
 
 #include "tests/sweeps/scratch.h"
 
@@ -134,7 +133,7 @@ TEST_F(Expand, APointThatIsWrongByItselfIsToldAtItsPlace) {
   expect_words(mistakes(sweep_text("\n" + lrs + R"(,
 {"name": "v", "role": "row", "points": [{"label": "a", "set": {}},
  {"label": "b", "set": {"model.encoding": {"name": "selective_rope", "gate": {"kind": "standrd"}}}}]})")),
-               "sweep.json:6:95: axes[1].points[1].set.model.encoding.gate.kind: found \"standrd\"");
+               "sweep.json:6:87: axes[1].points[1].set.model.encoding.gate.kind: found \"standrd\"");
   expect_words(
       mistakes(sweep_text(R"({"name": "heads", "role": "column", "path": "model.backbone.heads", "values": [2, 3]},)" +
                           variants)),
