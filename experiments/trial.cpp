@@ -20,6 +20,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+/// Four digits; a NaN without its sign.
+std::string short_text(double value) { return std::isnan(value) ? "nan" : fmt::format("{:.4g}", value); }
+
 /// One trial from the first step to the record. Members are what the phases share.
 class Run {
  public:
@@ -107,8 +110,8 @@ class Run {
       record_.steps.push_back({step, result.loss, result.lr, result.grad_norm, result.clipped});
     if (!finite) {
       record_.status = results::Status::diverged;
-      record_.message = fmt::format("step {}: loss {:.4g}, gradient norm {:.4g} (at the step before: {})", step, result.loss,
-                                    result.grad_norm, last_norm_ ? fmt::format("{:.4g}", *last_norm_) : "none");
+      record_.message = fmt::format("step {}: loss {}, gradient norm {} (at the step before: {})", step, short_text(result.loss),
+                                    short_text(result.grad_norm), last_norm_ ? short_text(*last_norm_) : "none");
     }
     last_norm_ = result.grad_norm;
   }
