@@ -47,11 +47,28 @@ configure() {
   rm -f "$log"
 }
 
-# compile [targets]: quiet unless something fails.
+# Ninja's [done/total] lines as one live line on a terminal, as a line every 20 seconds elsewhere.
+build_progress() {
+  awk -v terminal="$([ -t 1 ] && echo 1 || echo 0)" '
+    BEGIN { start = last = systime() }
+    match($0, /^\[[0-9]+\/[0-9]+\]/) {
+      split(substr($0, 2, RLENGTH - 2), part, "/")
+      now = systime()
+      if (!terminal && now - last < 20 || part[1] < 1) next
+      left = int((now - start) * (part[2] - part[1]) / part[1])
+      line = sprintf("compiled %d of %d   ETA %d:%02d", part[1], part[2], left / 60, left % 60)
+      if (terminal) printf "\r%-60s", line; else print line
+      fflush()
+      last = now
+    }
+    END { if (terminal) printf "\r%-60s\r", "" }'
+}
+
+# compile [targets]: shows progress; the compiler speaks only when something fails.
 compile() {
   local log
   log=$(mktemp)
-  if ! cmake --build "$build" --target "${@:-all}" >"$log" 2>&1; then
+  if ! cmake --build "$build" --target "${@:-all}" 2>&1 | tee "$log" | build_progress; then
     grep -E 'error|FAILED|undefined' -A 4 "$log" | head -n 60 >&2 || tail -n 60 "$log" >&2
     echo "the build failed; everything it said is in $log" >&2
     exit 2

@@ -61,7 +61,7 @@ void TrainOptions::fields(FieldList& f) {
 void RunOptions::fields(FieldList& f) {
   f.choice("device", device, {"cpu"}, "where to run");
   f.integer("threads", threads, "of this trial; the result does not depend on it", Range::between(1, 1024));
-  f.integer("log_every", log_every, "steps between stored points of the training curve", Range::at_least(1));
+  f.integer("log_every", log_every, "steps between stored points of the training curve; 1 stores every step", Range::at_least(1));
 }
 
 ExperimentSpec::ExperimentSpec(const Registry& registry) : registry_(registry) {

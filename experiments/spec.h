@@ -38,7 +38,7 @@ struct TrainOptions {
 struct RunOptions {
   std::string device = "cpu";
   std::int64_t threads = 1;
-  std::int64_t log_every = 20;
+  std::int64_t log_every = 1;
   void fields(FieldList&);
 };
 
