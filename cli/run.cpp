@@ -67,6 +67,9 @@ int print_record(const results::TrialRecord& record, const std::string& folder) 
   for (const auto& [name, value] : record.summary) {
     if (name == "steps_to_solve" || name == "step_ms" || name == "seconds")
       fmt::print("{:<24}   {:.4g}\n", name, value);
+    if (name.starts_with("shared_rows.") && value > 0.0)
+      fmt::print("{:<24}   {:.0f} of these evaluation rows are training rows too: they do not measure generalisation\n", name,
+                 value);
   }
   if (!record.bits.empty()) fmt::print("{:<24}   {}\n", "bits", record.bits);
   fmt::print("{:<24}   {}/{}.h5\n", "record", folder, record.id);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "core/nn/task.h"
@@ -25,5 +26,17 @@ struct EvaluationData {
   std::string hash;
 };
 EvaluationData make_evaluation_data(const Task&, const Slice&, std::uint64_t eval_seed);
+
+/// Rows of the training set, by the hash of their tokens, to find evaluation rows among them.
+class TrainingRows {
+ public:
+  TrainingRows(const Task&, const Slice& train, std::uint64_t seed);
+  /// How many evaluation rows are also training rows; 0 for another number of positions.
+  std::int64_t shared(const EvaluationData&) const;
+
+ private:
+  std::int64_t tokens_;
+  std::unordered_set<std::uint64_t> hashes_;
+};
 
 }  // namespace phasor

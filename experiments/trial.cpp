@@ -34,6 +34,10 @@ class Run {
         data_.push_back(make_evaluation_data(trainer_.task(), slice, static_cast<std::uint64_t>(spec.eval_seed)));
         record.provenance.emplace_back(fmt::format("data.{}.{}", to_text(split), slice.length), data_.back().hash);
       }
+    const TrainingRows training(trainer_.task(), trainer_.train_slice(), static_cast<std::uint64_t>(spec.seed));
+    for (const EvaluationData& data : data_)
+      shared_.emplace_back(fmt::format("shared_rows.{}.{}", to_text(data.slice.split), data.slice.length),
+                           static_cast<double>(training.shared(data)));
     for (const ParameterEntry& entry : trainer_.parameters().entries())
       record.parameters.push_back({entry.name, entry.count(), entry.frozen,
                                    !entry.frozen && (spec.optimizer.adamw.decay == "all" || entry.decays)});
@@ -83,6 +87,7 @@ class Run {
         {"seconds", seconds_since(start)},
         {"step_ms", done > 0 ? 1e3 * train_seconds_ / static_cast<double>(done) : 0.0},
     };
+    record_.summary.insert(record_.summary.end(), shared_.begin(), shared_.end());
     const Tensor& flat = parameters.flat();
     if (flat.dtype() == Dtype::f64)
       bits_.update_values(std::span<const double>(flat.as<double>(), static_cast<std::size_t>(flat.size())));
@@ -142,6 +147,7 @@ class Run {
   const std::function<bool()>& stop_;
   Trainer trainer_;
   std::vector<EvaluationData> data_;
+  std::vector<std::pair<std::string, double>> shared_;  // evaluation rows that are training rows too
   ContentHash bits_;
   SpikeCounter spikes_;
   std::optional<double> last_norm_;

@@ -65,6 +65,18 @@ TEST(Trial, StopsWhenAsked) {
   EXPECT_EQ(record.message, "interrupted after step 3 of 6");
 }
 
+TEST(Trial, CountsEvaluationRowsThatAreTrainingRows) {
+  const auto shared = [](const std::string& patch, const std::string& name) {
+    for (const auto& [key, value] : run(patch).summary)
+      if (key == name) return value;
+    return -1.0;
+  };
+  // 200 draws of the 4 words of length 2 over S2 contain them all; at length 40 a common word is not to be expected.
+  EXPECT_EQ(shared(R"({"task": {"train": {"length": 2}, "valid": {"length": 2}, "test": {"lengths": [2, 3]}}})", "shared_rows.test.2"), 30);
+  EXPECT_EQ(shared(R"({"task": {"train": {"length": 2}, "valid": {"length": 2}, "test": {"lengths": [2, 3]}}})", "shared_rows.test.3"), 0);
+  EXPECT_EQ(shared(R"({"task": {"train": {"length": 40}, "valid": {"length": 40}, "test": {"lengths": [40]}}})", "shared_rows.test.40"), 0);
+}
+
 TEST(Trainer, NothingIsAllocatedAfterTheFirstStep) {
   ExperimentSpec spec(shipped_plugins());
   read_spec(spec, small_experiment(R"({"train": {"steps": 20}})"));
