@@ -286,9 +286,8 @@ TEST(Document, long_documents_on_one_line_are_quick) {
 class Files : public testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/phasor_document_XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
-    folder_ = name;
+    folder_ = std::filesystem::temp_directory_path() / "phasor_document_XXXXXX";
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
   }
   void TearDown() override {
     unlink((folder_ + "/f.json").c_str());
@@ -375,7 +374,7 @@ struct TemporaryFolder {
   ~TemporaryFolder() { std::filesystem::remove_all(path); }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string path = "/tmp/phasor_locale_XXXXXX";
+  std::string path = std::filesystem::temp_directory_path() / "phasor_locale_XXXXXX";
 };
 
 bool set_comma_locale() {
