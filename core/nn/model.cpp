@@ -18,13 +18,13 @@ std::int64_t swiglu_width(std::int64_t dim, std::int64_t ratio) {
 }
 
 void MlpOptions::fields(FieldList& f) {
-  f.integer("width", width, "inner width of the SwiGLU; not set: from the ratio", Range::at_least(1));
-  f.integer("ratio", ratio, "inner width = 2/3 * dim * ratio, rounded up to a multiple of 256", Range::at_least(1));
+  f.integer("width", width, "inner width of the SwiGLU; not set: from the ratio", Range::between(1, 1 << 22));
+  f.integer("ratio", ratio, "inner width = 2/3 * dim * ratio, rounded up to a multiple of 256", Range::between(1, 64));
 }
 
 void ModelOptions::fields(FieldList& f) {
-  f.integer("dim", dim, "width of the residual stream", Range::at_least(1));
-  f.integer("layers", layers, "number of blocks (mixer + SwiGLU)", Range::at_least(1));
+  f.integer("dim", dim, "width of the residual stream", Range::between(1, 1 << 20));
+  f.integer("layers", layers, "number of blocks (mixer + SwiGLU)", Range::between(1, 10000));
   f.number("init_std", init_std, "standard deviation of linear, convolution and embedding weights at the start",
            Range::at_least(0.0));
   f.number("norm_eps", norm_eps, "added to the mean square in every block norm", Range::above(0.0));

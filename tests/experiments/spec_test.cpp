@@ -58,5 +58,13 @@ TEST(ExperimentSpec, RefusesPairsThatDoNotFit) {
   expect(R"({"task": {"group": "Q8"}})", "task", "Q8");
 }
 
+TEST(ExperimentSpec, SizesThatNoMachineHoldsAreRefusedAtOnce) {
+  for (const char* patch : {R"({"model": {"layers": 100000000}})", R"({"model": {"dim": 100000000}})"}) {
+    const auto problems = problems_of(patch);
+    ASSERT_EQ(problems.size(), 1u) << patch;
+    EXPECT_NE(problems[0].message.find("expected an integer 1 to"), std::string::npos) << problems[0].message;
+  }
+}
+
 }  // namespace
 }  // namespace phasor
