@@ -1,3 +1,5 @@
+#include <fcntl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -81,7 +83,17 @@ void print_error(std::string_view text) {
 
 }  // namespace
 
+namespace {
+/// A file opened later must not take the place of a standard stream that the caller closed.
+void occupy_standard_streams() {
+  int descriptor = ::open("/dev/null", O_RDWR);
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = ::open("/dev/null", O_RDWR);
+  if (descriptor >= 0) ::close(descriptor);
+}
+}  // namespace
+
 int main(int argc, char** argv) {
+  occupy_standard_streams();
   int code = phasor::cli::exit_code::failed;
   try {
     code = dispatch(Arguments(argv + std::min(argc, 1), argv + argc));

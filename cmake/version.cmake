@@ -10,7 +10,10 @@ if(GIT)
   if(NOT failed)
     set(commit ${head})
     execute_process(COMMAND ${git} status --porcelain --untracked-files=no OUTPUT_VARIABLE changes ERROR_QUIET)
-    if(changes STREQUAL "")
+    # A source that git does not know makes numbers too; results and notes beside them do not.
+    execute_process(COMMAND ${git} ls-files --others --exclude-standard -- core plugins experiments/*.cpp experiments/*.h
+                    OUTPUT_VARIABLE unknown ERROR_QUIET)
+    if("${changes}${unknown}" STREQUAL "")
       set(dirty "no")
     else()
       set(dirty "yes")

@@ -49,8 +49,8 @@ void plugin_field(FieldList& f, const std::string& name, std::vector<std::string
 }  // namespace
 
 void TrainOptions::fields(FieldList& f) {
-  f.integer("steps", steps, "updates", Range::at_least(1));
-  f.integer("batch", batch, "rows per update", Range::at_least(1));
+  f.integer("steps", steps, "updates", Range::between(1, 1e12));
+  f.integer("batch", batch, "rows per update", Range::between(1, 1 << 24));
   f.integer("lanes", lanes, "gradient buffers the rows of a batch are dealt to; not set: from the shapes", Range::at_least(1));
   f.integer("micro_batch", micro_batch, "rows a lane works on at a time; not set: from the shapes", Range::at_least(1));
   f.choice("precision", precision, {"f32", "f64"}, "f64 is slow and for checks");
