@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,10 +11,23 @@
 
 namespace phasor {
 
+/// What makes the random numbers of dropout a function: the trial's seed, the step, and which rows of the batch these are.
+struct DropoutKey {
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;       // updates done before this one
+  std::int64_t first_row = 0;  // of the whole batch
+};
+
 /// Where a piece of a sequence stands.
 struct SequenceContext {
   std::int64_t offset = 0;  // position of the first token of this piece
   bool training = false;
+  /// Packed rows: i32 [batch, time], for every token the index, within this piece, of the first token of its document;
+  /// negative when the document began before this piece (-n: n tokens before). The position of token t is then
+  /// t - starts[t], and nothing crosses from one document into the next: not the recurrent state, a convolution's window,
+  /// a running phase or an attention score. Empty: every row is one document that began `offset` tokens before.
+  Tensor starts;
+  std::optional<DropoutKey> dropout;  // not set: nothing is dropped
 };
 
 /// What one layer carries from one piece of a sequence to the next: recurrent state, convolution windows, running phase.

@@ -12,17 +12,32 @@ constexpr const char* to_text(Split split) {
   return split == Split::train ? "train" : (split == Split::valid ? "valid" : "test");
 }
 
-/// Rows of one split that share a length: the unit of training batches and of evaluation.
+/// Rows of one split that share a shape: the unit of training batches and of evaluation.
 struct Slice {
   Split split = Split::train;
-  std::int64_t length = 0;  // as the user names it, e.g. group elements per row
-  std::int64_t rows = 0;    // how many rows there are (train: before they repeat)
+  std::int64_t length = 0;   // as the user names it: group elements, letters, key-value pairs; once per split
+  std::int64_t rows = 0;     // how many rows there are (train: before they repeat)
+  std::int64_t segment = 0;  // number of the slice within its split, for the task itself
 };
 
 /// One row. `targets[t]` is the class to predict at the position of `tokens[t]`, or -1 where nothing is scored.
 struct Sample {
-  std::span<std::int32_t> tokens;   // [tokens(slice)]
+  std::span<std::int32_t> tokens;   // [streams * tokens(slice)], stream after stream
   std::span<std::int32_t> targets;  // [tokens(slice)]
+  /// Only when `packs()`, else empty: for every position the index of the first token of its document.
+  std::span<std::int32_t> starts;   // [tokens(slice)]
+};
+
+/// What is predicted: class c is token `first + c`.
+struct Classes {
+  std::int64_t first = 0, count = 0;
+};
+
+/// A part of a row whose reappearance in another split is a leak: the whole row, or one string of a packed row.
+struct Unit {
+  std::uint64_t hash = 0;    // of the content
+  double log2_space = 0.0;   // of the number of equally likely units of this kind
+  bool disjoint = false;     // units of this kind belong to one split by construction (core/nn/splits.h)
 };
 
 /// A task: a pure function of (slice, seed, index). No iterator, no generator state; safe to call from many threads.
@@ -34,11 +49,21 @@ struct Sample {
 class Task {
  public:
   virtual ~Task() = default;
-  virtual std::int64_t vocabulary() const = 0;  // token ids and classes are 0 .. vocabulary-1
-  virtual std::vector<Slice> slices(Split) const = 0;  // train: exactly one for now
+  virtual std::int64_t vocabulary() const = 0;         // token ids are 0 .. vocabulary-1
+  virtual std::int64_t streams() const { return 1; }   // token ids per position; an id of -1 is nothing
+  virtual Classes classes() const { return {0, vocabulary()}; }
+  virtual bool packs() const { return false; }         // rows hold documents that must not see each other
+  /// Train: a batch is of one slice. One epoch goes through all of them, in random order unless `curriculum()`.
+  virtual std::vector<Slice> slices(Split) const = 0;
+  virtual bool curriculum() const { return false; }    // train slices one after the other, in their order, every epoch
   virtual std::int64_t tokens(const Slice&) const = 0;       // positions per row, e.g. length + 1 with a BOS
   virtual std::int64_t max_targets(const Slice&) const = 0;  // scored positions per row, at most
   virtual void sample(const Slice&, std::uint64_t seed, std::int64_t index, Sample) const = 0;
+  /// Positions that are given when the model continues by itself: its prediction at position t, as a token, becomes the
+  /// token at t + 1, from t = prompt - 1 to the last scored position, which are then all scored. 0: not for this task.
+  virtual std::int64_t prompt(const Slice&) const { return 0; }
+  /// Of one row that `sample` made.
+  virtual std::vector<Unit> units(const Slice&, const Sample&) const = 0;
   /// Accuracy a guesser reaches, per scored token; shown beside results.
   virtual double chance() const = 0;
   /// Short name of the instance for people, e.g. "S3".

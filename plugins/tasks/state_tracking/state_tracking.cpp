@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/hash.h"
 #include "core/base/philox.h"
+#include "core/nn/splits.h"
 #include "core/plugin/manifest.h"
 #include "plugins/tasks/state_tracking/group.h"
 
@@ -85,8 +87,14 @@ class StateTracking final : public Task {
     if (split == Split::train) return {{split, options_.train.length, options_.train.rows}};
     if (split == Split::valid) return {{split, options_.valid.length, options_.valid.rows}};
     std::vector<Slice> all;
-    for (const std::int64_t length : options_.test.lengths) all.push_back({split, length, options_.test.rows});
+    for (const std::int64_t length : options_.test.lengths)
+      all.push_back({split, length, options_.test.rows, static_cast<std::int64_t>(all.size())});
     return all;
+  }
+
+  std::vector<Unit> units(const Slice& slice, const Sample& row) const override {
+    const double space = static_cast<double>(slice.length) * std::log2(static_cast<double>(group_.order()));
+    return {{content_hash(row.tokens), space, false}};
   }
 
   void sample(const Slice& slice, std::uint64_t seed, std::int64_t index, Sample row) const override {
