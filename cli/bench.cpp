@@ -36,21 +36,22 @@ void print_kernels(const Profile& profile, std::int64_t steps) {
 
 int bench(const Arguments& arguments) {
   std::string file;
-  std::vector<std::string> settings;
+  std::vector<std::string> settings, plugin_files;
   std::optional<std::int64_t> steps, warmup;
   Options options(
-      "phasor bench FILE.json [--steps N] [--warmup N] [--set PATH=VALUE]...",
+      "phasor bench FILE.json [--steps N] [--warmup N] [--set PATH=VALUE]... [--plugin FILE]...",
       "Times the training step of an experiment, without evaluation, and the time in each kernel. The peak is\n"
       "that of 1024^3 matrix products on the same threads, taken in turn with the steps.\n"
       "exit codes: 0 done, 2 a mistake in the file or an option");
   options.positional("experiment file", file, true);
-  options.list("set", settings, "change one value, such as run.threads=2");
+  options.list("set", settings, "PATH=VALUE", "change one value, such as run.threads=2");
+  options.list("plugin", plugin_files, "FILE", plugin_help);
   options.integer("steps", steps, 1, "measured steps; default 20");
   options.integer("warmup", warmup, 0, "steps before them; default 3");
   if (!options.parse(arguments)) return exit_code::done;
 
-  const Plugins plugins;
-  plugins.warn();
+  const Plugins plugins(plugin_files);
+  plugins.require();
   ExperimentSpec spec(plugins.registry);
   read_experiment(file, settings, spec);
   const std::int64_t measured = steps.value_or(20);

@@ -182,20 +182,21 @@ Json json_of(const Trial& trial, const ParameterCount& count, const std::vector<
 
 int describe(const Arguments& arguments) {
   std::string file;
-  std::vector<std::string> settings;
+  std::vector<std::string> settings, plugin_files;
   bool as_json = false;
   Options options(
-      "phasor describe FILE.json [--set PATH=VALUE]... [--json]",
+      "phasor describe FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--json]",
       "Shows an experiment without running it: what is not default and where it was set, parameters by module\n"
       "and against the same model without positions, weight decay, data. --json has the whole spec.\n"
       "exit codes: 0 done, 2 a mistake in the file or an option");
   options.positional("experiment file", file, true);
-  options.list("set", settings, "change one value, such as model.encoding.gate.kind=standard");
+  options.list("set", settings, "PATH=VALUE", "change one value, such as model.encoding.gate.kind=standard");
+  options.list("plugin", plugin_files, "FILE", plugin_help);
   options.flag("json", as_json, "for programs: id, full spec, differences, parameters");
   if (!options.parse(arguments)) return exit_code::done;
 
-  const Plugins plugins;
-  plugins.warn();
+  const Plugins plugins(plugin_files);
+  plugins.require();
   ExperimentSpec spec(plugins.registry);
   const Json given = read_experiment(file, settings, spec);
   const auto is_given = [&](const char* path) {

@@ -108,7 +108,8 @@ int main(int argc, char** argv) {
     print_error(error.what());
   }
   // Output that did not arrive (a full disk behind a pipe) is no success.
-  if (std::fflush(stdout) != 0 && code == phasor::cli::exit_code::done) {
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;  // an earlier flush may have failed already
+  if (lost && code == phasor::cli::exit_code::done) {
     print_error("standard output: cannot be written");
     code = phasor::cli::exit_code::failed;
   }

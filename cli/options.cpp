@@ -69,8 +69,9 @@ void Options::integer(const std::string& name, std::optional<std::int64_t>& targ
   inside_->names.push_back("--" + name);
 }
 
-void Options::list(const std::string& name, std::vector<std::string>& target, const std::string& help) {
-  inside_->shown.add_options()(name.c_str(), po::value(&target)->value_name("PATH=VALUE")->composing(), help.c_str());
+void Options::list(const std::string& name, std::vector<std::string>& target, const std::string& value,
+                   const std::string& help) {
+  inside_->shown.add_options()(name.c_str(), po::value(&target)->value_name(value)->composing(), help.c_str());
   inside_->names.push_back("--" + name);
 }
 

@@ -21,8 +21,9 @@ class Options {
   void text(const std::string& name, std::string& target, const std::string& help);
   void integer(const std::string& name, std::optional<std::int64_t>& target, std::int64_t lowest,
                const std::string& help);
-  /// May be given many times.
-  void list(const std::string& name, std::vector<std::string>& target, const std::string& help);
+  /// May be given many times. `value` is what the help calls one: "PATH=VALUE".
+  void list(const std::string& name, std::vector<std::string>& target, const std::string& value,
+            const std::string& help);
   /// The argument without a name.
   void positional(const std::string& what, std::string& target, bool required);
   /// Not in the help: for processes that we start.

@@ -50,10 +50,14 @@ ParameterCount count_parameters(const ExperimentSpec& spec) {
     const std::string part = head_of(std::string_view(entry.name).substr(name.size() + 1), 1);
     add(entry_of(module.parts, part), entry);
   }
-  if (const EncodingPlugin* nope = spec.registry().find_encoding("nope")) {
-    const std::unique_ptr<phasor::Options> options = nope->options();
+  const auto& encodings = spec.registry().encodings();
+  const auto nope = std::find_if(encodings.begin(), encodings.end(), [](const auto& encoding) {
+    return encoding->info.name == "nope" && encoding->info.rivals.empty();
+  });
+  if (nope != encodings.end()) {
+    const std::unique_ptr<phasor::Options> options = (*nope)->options();
     MixerChoice choice = spec.mixer();
-    choice.encoding = nope;
+    choice.encoding = nope->get();
     choice.encoding_options = options.get();
     ParameterStore without;
     const Model plain(spec.model, vocabulary, choice, without);

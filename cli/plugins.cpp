@@ -24,13 +24,20 @@ void list(const Plugins& plugins) {
   fmt::print("{:<10} {:<20} {:<9} {:<22} {}\n", "kind", "name", "revision", "file", "what it is");
   for_each(plugins.registry, [](const char* kind, const auto& plugin) {
     const PluginInfo& info = plugin.info;
+    if (!info.rivals.empty()) return;  // told as a problem
     const std::string file = std::filesystem::path(info.library).filename().string();
     fmt::print("{:<10} {:<20} {:<9} {:<22} {}\n", kind, info.name, info.revision, file, info.help);
   });
-  fmt::print("\nfrom {}; phasor plugins NAME shows the options of one\n", default_plugin_folder());
+  std::string folders;
+  for (const std::string& folder : plugins.folders) folders += (folders.empty() ? "" : ", ") + folder;
+  fmt::print("\nfrom {}; phasor plugins NAME shows the options of one\n", folders);
 }
 
 void show(const Plugins& plugins, const std::string& name) {
+  // A name that several files bring is a mistake here too.
+  plugins.registry.find_task(name);
+  plugins.registry.find_backbone(name);
+  plugins.registry.find_encoding(name);
   bool found = false;
   std::vector<std::string> names;
   for_each(plugins.registry, [&](const char* kind, const auto& plugin) {
@@ -57,21 +64,23 @@ void show(const Plugins& plugins, const std::string& name) {
 
 int plugins(const Arguments& arguments) {
   std::string name;
+  std::vector<std::string> plugin_files;
   Options options(
-      "phasor plugins [NAME]",
+      "phasor plugins [NAME] [--plugin FILE]...",
       "Lists tasks, backbones and encodings; with NAME, the options of one. Files that cannot be loaded are named\n"
       "on standard error and do not keep the others from working.\n"
-      "exit codes: 0 done, 2 no such plugin");
+      "exit codes: 0 done, 2 no such plugin, or a file of --plugin that cannot be loaded");
   options.positional("plugin name", name, false);
+  options.list("plugin", plugin_files, "FILE", plugin_help);
   if (!options.parse(arguments)) return exit_code::done;
-  const Plugins loaded;
+  const Plugins loaded(plugin_files);
   loaded.warn();
   if (name.empty()) {
     list(loaded);
   } else {
     show(loaded, name);
   }
-  return exit_code::done;
+  return loaded.refused.empty() ? exit_code::done : exit_code::user;
 }
 
 }  // namespace phasor::cli

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/session.h"
 #include "core/base/progress.h"
+#include "core/base/text.h"
 #include "experiments/trial.h"
 #include "results/store.h"
 #include "sweeps/folder.h"
@@ -91,35 +92,38 @@ results::TrialRecord train(const ExperimentSpec& spec, const std::string& comman
   return run_trial(spec, command, watch, [] { return interrupted.load(); });
 }
 
-std::string command_line(const std::string& file, const std::vector<std::string>& settings) {
-  std::string command = "phasor run " + file;
-  for (const std::string& setting : settings) command += " --set " + setting;
-  return command;
+std::string command_line(const std::string& file, const std::vector<std::string>& settings,
+                         const std::vector<std::string>& plugin_files) {
+  std::vector<std::string> words = {"phasor", "run", file};
+  for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+  for (const std::string& plugin : plugin_files) words.insert(words.end(), {"--plugin", plugin});
+  return shell_words(words);
 }
 
 }  // namespace
 
 int run(const Arguments& arguments) {
   std::string file, folder = sweeps::default_folder("runs");
-  std::vector<std::string> settings;
+  std::vector<std::string> settings, plugin_files;
   bool force = false;
   std::optional<std::int64_t> parent;
   Options options(
-      "phasor run FILE.json [--set PATH=VALUE]... [--out DIR] [--force]",
+      "phasor run FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--out DIR] [--force]",
       "Trains one experiment and stores its record as DIR/<id>.h5; the id follows from the experiment alone.\n"
       "A trial that has a record is not run again: its numbers are shown.\n"
       "exit codes: 0 done, 4 diverged (loss or gradient not finite), 1 failed, 2 a mistake in a file or\n"
       "option (nothing was started), 130 interrupted (nothing was stored)");
   options.positional("experiment file", file, true);
-  options.list("set", settings, "change one value, such as optimizer.lr=1e-3");
+  options.list("set", settings, "PATH=VALUE", "change one value, such as optimizer.lr=1e-3");
+  options.list("plugin", plugin_files, "FILE", plugin_help);
   options.text("out", folder, "folder of records; default results/data/runs");
   options.flag("force", force, "run again although there is a record, and replace it");
   options.hidden("child", parent);
   if (!options.parse(arguments)) return exit_code::done;
   if (parent) follow_parent(*parent);
 
-  const Plugins plugins;
-  plugins.warn();
+  const Plugins plugins(plugin_files);
+  plugins.require();
   ExperimentSpec spec(plugins.registry);
   read_experiment(file, settings, spec);
   const Trial trial = make_trial(spec);
@@ -131,7 +135,7 @@ int run(const Arguments& arguments) {
   }
   std::fflush(stdout);
   watch_interrupts();
-  const results::TrialRecord record = train(spec, command_line(file, settings));
+  const results::TrialRecord record = train(spec, command_line(file, settings, plugin_files));
   if (interrupted && record.status == results::Status::error) {
     fmt::print("{}; nothing was stored\n", record.message);
     return exit_code::interrupted;

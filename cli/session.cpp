@@ -2,19 +2,58 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <sstream>
+#include <utility>
 
 #include "core/base/error.h"
 #include "sweeps/report.h"
 
 namespace phasor::cli {
 
-Plugins::Plugins() : files(load_plugins(registry, default_plugin_folder())) {}
+namespace {
 
-void Plugins::warn() const {
+/// What stands between colons; empty parts are none.
+std::vector<std::string> path_parts(const char* path) {
+  std::vector<std::string> parts;
+  std::istringstream rest(path == nullptr ? "" : path);
+  for (std::string part; std::getline(rest, part, ':');) {
+    if (!part.empty()) parts.push_back(part);
+  }
+  return parts;
+}
+
+}  // namespace
+
+Plugins::Plugins(const std::vector<std::string>& named) : folders(path_parts(std::getenv("PHASOR_PLUGIN_PATH"))) {
+  folders.insert(folders.begin(), default_plugin_folder());
+  for (const std::string& folder : folders) {
+    for (PluginFile& file : load_plugins(registry, folder)) files.push_back(std::move(file));
+  }
+  for (const std::string& path : named) {
+    const PluginFile file = load_plugin(registry, path);
+    if (!file.problem.empty()) refused.push_back(fmt::format("--plugin {}: {}", path, file.problem));
+  }
+}
+
+void Plugins::warn_of_folders() const {
   for (const PluginFile& file : files) {
     if (!file.problem.empty()) fmt::print(stderr, "phasor: plugin {}: {}\n", file.path, file.problem);
   }
+  for (const std::string& name : registry.duplicates()) fmt::print(stderr, "phasor: {}\n", name);
+}
+
+void Plugins::warn() const {
+  warn_of_folders();
+  for (const std::string& line : refused) fmt::print(stderr, "phasor: {}\n", line);
+}
+
+void Plugins::require() const {
+  warn_of_folders();
+  std::string all;
+  for (const std::string& line : refused) all += (all.empty() ? "" : "\n") + line;
+  if (!all.empty()) throw UserError(all);
 }
 
 Json read_experiment(const std::string& file, const std::vector<std::string>& settings, ExperimentSpec& spec) {

@@ -9,14 +9,23 @@
 
 namespace phasor::cli {
 
-/// The plugins of this program. Files that could not be loaded keep their one line of what is wrong.
+/// The plugins of a command: those of this program, of the folders in PHASOR_PLUGIN_PATH (separated by colons), and the
+/// files of --plugin. Files that could not be loaded keep their one line of what is wrong.
 struct Plugins {
   Registry registry;
   std::vector<PluginFile> files;
-  Plugins();
-  /// The problems, one line each, on standard error.
+  std::vector<std::string> folders;  // that were looked through
+  std::vector<std::string> refused;  // lines about files that the user named and that could not be loaded
+  explicit Plugins(const std::vector<std::string>& named);
+  /// The problems, one line each, on standard error; those of named files too.
   void warn() const;
+  /// Problems of folders as warnings; UserError when a named file could not be loaded.
+  void require() const;
+
+ private:
+  void warn_of_folders() const;
 };
+inline constexpr const char* plugin_help = "load one more plugin; folders of them: PHASOR_PLUGIN_PATH=DIR:DIR";
 
 /// Reads an experiment with its `--set`s; returns what the user gave. UserError with every mistake.
 Json read_experiment(const std::string& file, const std::vector<std::string>& settings, ExperimentSpec& spec);

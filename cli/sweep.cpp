@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/session.h"
 #include "core/base/progress.h"
+#include "core/base/text.h"
 #include "sweeps/expand.h"
 #include "sweeps/folder.h"
 #include "sweeps/runner.h"
@@ -69,7 +70,7 @@ int finish(const sweeps::RunSummary& summary, const std::string& folder) {
   if (summary.failed > 0)
     fmt::print("failed trials    their logs are in {}/logs; --retry-failed runs them again\n", folder);
   if (summary.missing > 0) fmt::print("missing trials   the same command runs them\n");
-  fmt::print("next             phasor table {}\n", folder);
+  fmt::print("next             {}\n", shell_words({"phasor", "table", folder}));
   return summary.complete() ? exit_code::done : exit_code::incomplete;
 }
 
@@ -77,31 +78,32 @@ int finish(const sweeps::RunSummary& summary, const std::string& folder) {
 
 int sweep(const Arguments& arguments) {
   std::string file, folder;
-  std::vector<std::string> settings;
+  std::vector<std::string> settings, plugin_files;
   std::optional<std::int64_t> jobs;
   bool dry_run = false, retry_failed = false;
   Options options(
-      "phasor sweep FILE.json [--set PATH=VALUE]... [--out DIR] [--jobs N] [--dry-run]",
+      "phasor sweep FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--out DIR] [--jobs N] [--dry-run]",
       "Trains every trial of a sweep that has no record yet, each in a process of its own. The same command\n"
       "after an interruption runs what is missing. Ctrl-C lets running trials finish; twice ends them.\n"
       "exit codes: 0 every trial has ended by itself (a diverged one too), 3 some failed or are missing,\n"
       "2 a mistake in a file or option (nothing was started)");
   options.positional("sweep file", file, true);
-  options.list("set", settings, "change one value of the base experiment, such as train.steps=100");
+  options.list("set", settings, "PATH=VALUE", "change one value of the base experiment, such as train.steps=100");
+  options.list("plugin", plugin_files, "FILE", plugin_help);
   options.text("out", folder, "folder of records; default results/data/NAME");
   options.integer("jobs", jobs, 1, "trials side by side; default: cores / threads of a trial");
   options.flag("dry-run", dry_run, "show what would run, start nothing");
   options.flag("retry-failed", retry_failed, "run trials again that ended in an error");
   if (!options.parse(arguments)) return exit_code::done;
 
-  const Plugins plugins;
-  plugins.warn();
+  const Plugins plugins(plugin_files);
+  plugins.require();
   const sweeps::Sweep loaded = sweeps::load_sweep(file, settings, plugins.registry);
   analysis::read_table_spec(loaded.spec.table);  // what the table cannot read is said before hours of training
   if (folder.empty()) folder = sweeps::default_folder(loaded.spec.name);
   const std::int64_t parallel = jobs.value_or(sweeps::default_jobs(loaded.expansion));
 
-  if (dry_run) return show_plan(loaded, {folder, parallel, retry_failed});
+  if (dry_run) return show_plan(loaded, {folder, parallel, retry_failed, plugin_files});
   sweeps::prepare_folder(folder);
   const sweeps::FolderLock lock(folder);
   if (!lock.warning().empty()) fmt::print(stderr, "phasor: {}\n", lock.warning());
@@ -111,7 +113,7 @@ int sweep(const Arguments& arguments) {
              loaded.expansion.trials.size() - wanted, parallel);
   print_folder(state, folder);
   std::fflush(stdout);
-  return finish(sweeps::run_sweep(loaded, state, {folder, parallel, retry_failed}), folder);
+  return finish(sweeps::run_sweep(loaded, state, {folder, parallel, retry_failed, plugin_files}), folder);
 }
 
 }  // namespace phasor::cli

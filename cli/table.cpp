@@ -1,6 +1,5 @@
 #include "analysis/table.h"
 
-#include <filesystem>
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -9,16 +8,6 @@
 #include "results/files.h"
 
 namespace phasor::cli {
-
-namespace {
-
-void write_file(const std::string& file, const std::string& text) {
-  const std::filesystem::path path(file);
-  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-  results::write_whole(folder, path.filename().string(), path.filename().string(), text);
-}
-
-}  // namespace
 
 int table(const Arguments& arguments) {
   std::string folder, format = "terminal", form, out;
@@ -47,13 +36,13 @@ int table(const Arguments& arguments) {
   if (out.empty()) {
     fmt::print("{}", text);
   } else {
-    write_file(out, text);
+    results::write_named(out, text);
     fmt::print(stderr, "written          {}\n", out);
   }
   const std::string csv = folder + "/table.long.csv";
   const bool terminal = out.empty() && chosen_format == analysis::Format::terminal;
   try {
-    write_file(csv, analysis::render(made, analysis::Format::csv, analysis::Form::longer));
+    results::write_named(csv, analysis::render(made, analysis::Format::csv, analysis::Form::longer));
     fmt::print(terminal ? stdout : stderr, "csv           {}\n", csv);
   } catch (const UserError& error) {
     fmt::print(stderr, "phasor: {}\n", error.what());

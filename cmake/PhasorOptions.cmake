@@ -9,6 +9,7 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")  # of the program; libraries and plugins say their own
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
@@ -24,12 +25,17 @@ if(PHASOR_CCACHE)
 endif()
 
 # GCC 12 sees overlaps in std::string concatenation that are not there (its bug 105329): -Wno-restrict.
+# Plugins outside the tree share what decides the bits, not our warnings.
 add_library(phasor_options INTERFACE)
-target_compile_options(phasor_options INTERFACE
-  -march=${PHASOR_ARCH} -ffp-contract=fast -fno-math-errno -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
   -Wold-style-cast -Wcast-align -Wvla -Wno-restrict $<$<BOOL:${PHASOR_WERROR}>:-Werror>)
-target_include_directories(phasor_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(phasor_options INTERFACE
+  -march=${PHASOR_ARCH} -ffp-contract=fast -fno-math-errno
+  $<BUILD_INTERFACE:-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=> "$<BUILD_INTERFACE:${warnings}>")
+target_include_directories(phasor_options INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include/phasor>)
+install(TARGETS phasor_options EXPORT Phasor)
+set_target_properties(phasor_options PROPERTIES EXPORT_NAME options)
 if(PHASOR_SANITIZE)
   target_compile_options(phasor_options INTERFACE -fsanitize=${PHASOR_SANITIZE} -fno-omit-frame-pointer -g)
   target_link_options(phasor_options INTERFACE -fsanitize=${PHASOR_SANITIZE})
@@ -40,13 +46,22 @@ function(phasor_kernel_sources)
   set_source_files_properties(${ARGV} PROPERTIES COMPILE_OPTIONS "-O3;-fopenmp-simd")
 endfunction()
 
-# phasor_library(NAME SOURCES ... [PUBLIC targets...] [PRIVATE targets...]): a shared library libNAME.so
+# phasor_library(NAME SOURCES ... [PUBLIC targets...] [PRIVATE targets...] [EXPORT name]): a shared library libNAME.so,
+# which plugins outside the tree know as Phasor::name
 function(phasor_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "EXPORT" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(${name} SHARED ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
   target_link_libraries(${name} PUBLIC phasor_options ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
   target_link_options(${name} PRIVATE -Wl,-z,defs)
+  set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN")
+  if(NOT ARG_EXPORT)
+    install(TARGETS ${name} LIBRARY DESTINATION lib)
+    return()
+  endif()
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${ARG_EXPORT})
+  add_library(Phasor::${ARG_EXPORT} ALIAS ${name})
+  install(TARGETS ${name} EXPORT Phasor LIBRARY DESTINATION lib)
 endfunction()
 
 # phasor_test(NAME SOURCES ... [LIBS ...] [LABEL fast|slow]): one gtest binary, its cases known to ctest

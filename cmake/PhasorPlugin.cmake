@@ -1,8 +1,7 @@
-# The boundary between host and plugins: the fingerprint both carry, and the function that makes a plugin.
+# The boundary between host and plugins: the fingerprint both carry, and what is installed for plugins outside the tree.
 
 # Seen in every folder, wherever this file is included.
 set(PHASOR_API 1 CACHE INTERNAL "raised when plugins must be changed, not only rebuilt")
-set(PHASOR_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map CACHE INTERNAL "what a plugin exports")
 set(PHASOR_PLUGIN_FOLDER ${CMAKE_BINARY_DIR}/lib/phasor/plugins CACHE INTERNAL "where the program looks for plugins")
 set(PHASOR_GENERATED ${CMAKE_BINARY_DIR}/generated CACHE INTERNAL "headers made by the build")
 
@@ -37,28 +36,24 @@ function(phasor_generate_fingerprint)
     DEPENDS ${depends} ${list} ${script} ${root}/cmake/fingerprint.h.in
     COMMENT "Fingerprint of the public headers" VERBATIM)
   add_custom_target(phasor_fingerprint DEPENDS ${stamp})
+
+  foreach(header ${headers})
+    get_filename_component(folder ${header} DIRECTORY)
+    install(FILES ${root}/${header} DESTINATION include/phasor/${folder})
+  endforeach()
+  install(FILES ${out} DESTINATION include/phasor/core/plugin)
 endfunction()
 
-# phasor_add_plugin(NAME SOURCES ... [FOLDER ...]): NAME.so in the folder where the program looks for plugins, or in
-# another one. It exports one symbol and must find all others in itself or in the core.
-function(phasor_add_plugin name)
-  cmake_parse_arguments(ARG "" "FOLDER" "SOURCES" ${ARGN})
-  set(target plugin_${name})
-  add_library(${target} MODULE ${ARG_SOURCES})
-  target_link_libraries(${target} PRIVATE phasor_core)
-  target_link_options(${target} PRIVATE -Wl,-z,defs -Wl,--version-script=${PHASOR_PLUGIN_MAP})
-  set_target_properties(${target} PROPERTIES
-    PREFIX "" OUTPUT_NAME ${name} SUFFIX .so LINK_DEPENDS ${PHASOR_PLUGIN_MAP}
-    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  if(ARG_FOLDER)
-    set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${ARG_FOLDER})
-    return()
-  endif()
-  set_target_properties(${target} PROPERTIES
-    LIBRARY_OUTPUT_DIRECTORY ${PHASOR_PLUGIN_FOLDER} INSTALL_RPATH "$ORIGIN/../..")
-  install(TARGETS ${target} LIBRARY DESTINATION lib/phasor/plugins)
-  if(NOT TARGET phasor_plugins)
-    add_custom_target(phasor_plugins ALL)
-  endif()
-  add_dependencies(phasor_plugins ${target})
+# phasor_install_package(): find_package(Phasor) for plugins outside the tree.
+function(phasor_install_package)
+  include(CMakePackageConfigHelpers)
+  set(version_file ${PHASOR_GENERATED}/PhasorConfigVersion.cmake)
+  write_basic_package_version_file(${version_file} VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
+  set(folder ${CMAKE_SOURCE_DIR}/cmake)
+  install(FILES ${folder}/PhasorConfig.cmake ${folder}/PhasorAddPlugin.cmake ${folder}/plugin.map ${version_file}
+          DESTINATION lib/cmake/Phasor)
+  install(EXPORT Phasor NAMESPACE Phasor:: FILE PhasorTargets.cmake DESTINATION lib/cmake/Phasor)
 endfunction()
+
+include(PhasorAddPlugin)
+

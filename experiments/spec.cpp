@@ -38,12 +38,18 @@ void plugin_field(FieldList& f, const std::string& name, std::vector<std::string
   f.named(
       name, std::move(names), help,
       [&chosen, find, fields_of](const std::string& plugin) {
+        chosen.options = find(plugin)->options();  // throws for a name that several files bring: nothing is chosen then
         chosen.name = plugin;
-        chosen.options = find(plugin)->options();
         return fields_of(*chosen.options);
       },
       [&chosen] { return chosen.name; },
-      [find, fields_of](const std::string& plugin) { return fields_of(*find(plugin)->options()); });
+      [find, fields_of](const std::string& plugin) {
+        try {
+          return fields_of(*find(plugin)->options());
+        } catch (const UserError&) {
+          return FieldList();  // nobody can say which file is meant
+        }
+      });
 }
 
 }  // namespace

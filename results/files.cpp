@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstddef>
@@ -100,6 +101,21 @@ std::string read_file(const std::string& path) {
       throw UserError(path + ": cannot be read, " + reason(errno));
     }
   }
+}
+
+void write_named(const std::string& path, std::string_view bytes) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) {
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+    const std::string name = path.substr(slash == std::string::npos ? 0 : slash + 1);
+    write_whole(folder, name, name, bytes);
+    return;
+  }
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.number() < 0) cannot_write(path, errno);
+  if (const int error = write_all(file.number(), bytes)) cannot_write(path, error);
+  if (file.close() != 0) cannot_write(path, errno);
 }
 
 void write_whole(const std::string& folder, const std::string& name, const std::string& stem, std::string_view bytes) {

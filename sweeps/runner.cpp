@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "results/files.h"
 #include "results/store.h"
 #include "sweeps/child.h"
@@ -64,6 +65,7 @@ class Runner {
   void record_failure(const Running& child, const Exit& exit);
   void tell(const Running& child, Status status, const std::string& message);
   void show();
+  std::vector<std::string> rerun_command(std::size_t trial) const;
   std::string file_of(std::size_t trial, const char* ending) const {
     return options_.folder + "/" + expansion_.trials[trial].id + ending;
   }
@@ -82,6 +84,12 @@ class Runner {
   std::int64_t started_ = 0;
 };
 
+std::vector<std::string> Runner::rerun_command(std::size_t trial) const {
+  std::vector<std::string> words = {"phasor", "run", file_of(trial, ".json")};
+  for (const std::string& plugin : options_.plugin_files) words.insert(words.end(), {"--plugin", plugin});
+  return words;
+}
+
 void Runner::start_next() {
   const std::size_t trial = queue_.back();
   queue_.pop_back();
@@ -91,12 +99,13 @@ void Runner::start_next() {
     // A record that is there now is damaged or is to be replaced; it must not pass for what this run made.
     std::filesystem::remove(file_of(trial, ".h5"));
     results::write_whole(options_.folder, chosen.id + ".json", chosen.id, chosen.spec.pretty() + "\n");
-    child.process = start_self(
-        {"phasor", "run", file_of(trial, ".json"), "--out", options_.folder, "--child", std::to_string(::getpid())},
-        child.log);
+    std::vector<std::string> command = rerun_command(trial);
+    command.insert(command.end(), {"--out", options_.folder, "--child", std::to_string(::getpid())});
+    child.process = start_self(command, child.log);
     ++started_;
     running_.push_back(std::move(child));
   } catch (const std::exception& error) {
+    ended_[chosen.id] = Status::error;
     tell(child, Status::error, error.what());
   }
 }
@@ -110,11 +119,11 @@ void Runner::record_failure(const Running& child, const Exit& exit) {
   record.status = Status::error;
   record.message =
       (exit.by_signal ? "" : "ended without a record, ") + to_text(exit) + (line.empty() ? "" : ": " + line);
-  record.provenance = {{"command", "phasor run " + file_of(child.trial, ".json")}};
+  record.provenance = {{"command", shell_words(rerun_command(child.trial))}};
   std::string unsaved;
+  ended_[record.id] = record.status;  // failed, not missing, even where a full disk takes no record of it
   try {
     results::save(record, options_.folder);
-    ended_[record.id] = record.status;
   } catch (const UserError& error) {
     unsaved = std::string("; not recorded: ") + error.what();
   }
@@ -137,9 +146,10 @@ void Runner::tell(const Running& child, Status status, const std::string& messag
   const results::Manifest& manifest = expansion_.manifest;
   const std::string name = cell_name(manifest, manifest.trials[expansion_.first_cell[child.trial]]);
   const std::string word = status == Status::diverged ? "diverged" : "failed  ";
+  std::vector<std::string> rerun = rerun_command(child.trial);
+  rerun.insert(rerun.end(), {"--out", options_.folder, "--force"});
   progress_.note("  " + word + "  " + name + "   " + message + "\n            log    " + child.log +
-                 "\n            rerun  phasor run " + file_of(child.trial, ".json") + " --out " + options_.folder +
-                 " --force");
+                 "\n            rerun  " + shell_words(rerun));
 }
 
 bool Runner::reap() {

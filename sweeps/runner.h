@@ -14,6 +14,7 @@ struct RunnerOptions {
   std::string folder;
   std::int64_t jobs = 1;
   bool retry_failed = false;  // trials that ended in an error run again
+  std::vector<std::string> plugin_files = {};  // of --plugin: processes of trials load them too
 };
 
 /// How many trials stand where at the end, of the whole sweep, counted once each.

@@ -23,6 +23,9 @@ std::string folded(std::string_view name);
 /// The candidate a mistyped `word` most likely means, or nothing when none is near.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
+/// Words as a line that a shell reads as these words again: those with spaces and the like in single quotes.
+std::string shell_words(const std::vector<std::string>& words);
+
 /// `"a", "b" or "c"`; after `limit` names, `"a", "b" or 7 others`.
 std::string quoted_list(const std::vector<std::string>& names, std::size_t limit = 12);
 

@@ -139,14 +139,13 @@ std::string run_register_all(const PluginManifest& manifest, Registry& registry)
   }
 }
 
-void refuse_loaded(const Registry& registry, const std::string& path) {
+/// The loaded library that is this very file, perhaps under another name, or "".
+std::string loaded_as(const Registry& registry, const std::string& path) {
   for (const std::string& known : registry.libraries()) {
     std::error_code error;
-    if (!std::filesystem::equivalent(known, path, error) || error) continue;
-    throw UserError(known == path
-                        ? "found a file that is loaded already, expected each file once"
-                        : "found the same file as " + known + ", expected each file once; remove one of the two");
+    if (std::filesystem::equivalent(known, path, error) && !error) return known;
   }
+  return {};
 }
 
 void load(Registry& registry, const std::string& path, PluginFile& out) {
@@ -158,7 +157,8 @@ void load(Registry& registry, const std::string& path, PluginFile& out) {
         "no plugin");
   }
   judge(head);
-  refuse_loaded(registry, path);
+  out.same_as = loaded_as(registry, path);
+  if (!out.same_as.empty()) return;
   const PluginManifest& manifest = open(path);
   if (manifest.name == nullptr || manifest.version == nullptr || manifest.register_all == nullptr) {
     throw UserError(

@@ -12,6 +12,7 @@ namespace phasor {
 struct PluginFile {
   std::string path, name, version;
   std::string problem;
+  std::string same_as;  // a file that was loaded before and is this one (a link, a folder named twice); nothing is done
 };
 
 /// Loads one file into the registry; never throws for a bad plugin, never unloads anything.

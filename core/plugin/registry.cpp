@@ -17,6 +17,13 @@ bool is_name(std::string_view name) {
   });
 }
 
+std::string duplicate_text(const char* kind, const PluginInfo& info) {
+  std::string files = file_text(info.library);
+  for (const std::string& rival : info.rivals) files += " and in " + rival;
+  return std::string(kind) + " \"" + info.name + "\": found in " + files +
+         ", expected one of each name; remove one of the files or rename what it registers";
+}
+
 /// Kept in order of name, so that help and messages do not depend on the order of files.
 template <class Plugin>
 void insert(std::vector<std::unique_ptr<Plugin>>& all, std::unique_ptr<Plugin> plugin, const char* kind) {
@@ -29,34 +36,54 @@ void insert(std::vector<std::unique_ptr<Plugin>>& all, std::unique_ptr<Plugin> p
   const auto at = std::lower_bound(all.begin(), all.end(), info.name,
                                    [](const auto& known, const std::string& name) { return known->info.name < name; });
   if (at != all.end() && (*at)->info.name == info.name) {
-    const std::string& other = (*at)->info.library;
-    if (other == info.library) {
-      throw UserError(place + "found twice in " + file_text(other) + ", expected one of each name; rename one of them");
+    PluginInfo& known = (*at)->info;
+    if (known.library == info.library ||
+        std::find(known.rivals.begin(), known.rivals.end(), info.library) != known.rivals.end()) {
+      throw UserError(place + "found twice in " + file_text(info.library) +
+                      ", expected one of each name; rename one of them");
     }
-    throw UserError(place + "found in " + file_text(other) + " and in " + file_text(info.library) +
-                    ", expected one of each name; remove one of the two files or rename what it registers");
+    known.rivals.push_back(info.library);
+    return;
   }
   all.insert(at, std::move(plugin));
 }
 
 template <class Plugin>
-const Plugin* find(const std::vector<std::unique_ptr<Plugin>>& all, const std::string& name) {
+const Plugin* find(const std::vector<std::unique_ptr<Plugin>>& all, const std::string& name, const char* kind) {
   for (const auto& plugin : all) {
-    if (plugin->info.name == name) return plugin.get();
+    if (plugin->info.name != name) continue;
+    if (!plugin->info.rivals.empty()) throw UserError(duplicate_text(kind, plugin->info));
+    return plugin.get();
   }
   return nullptr;
 }
 
 template <class Plugin>
+void add_duplicates(const std::vector<std::unique_ptr<Plugin>>& all, const char* kind, std::vector<std::string>& lines) {
+  for (const auto& plugin : all) {
+    if (!plugin->info.rivals.empty()) lines.push_back(duplicate_text(kind, plugin->info));
+  }
+}
+
+template <class Plugin>
 void erase(std::vector<std::unique_ptr<Plugin>>& all, const std::string& library) {
   std::erase_if(all, [&](const auto& plugin) { return plugin->info.library == library; });
+  for (const auto& plugin : all) std::erase(plugin->info.rivals, library);
 }
 
 }  // namespace
 
-const EncodingPlugin* Registry::find_encoding(const std::string& name) const { return find(encodings_, name); }
-const BackbonePlugin* Registry::find_backbone(const std::string& name) const { return find(backbones_, name); }
-const TaskPlugin* Registry::find_task(const std::string& name) const { return find(tasks_, name); }
+const EncodingPlugin* Registry::find_encoding(const std::string& name) const { return find(encodings_, name, "encoding"); }
+const BackbonePlugin* Registry::find_backbone(const std::string& name) const { return find(backbones_, name, "backbone"); }
+const TaskPlugin* Registry::find_task(const std::string& name) const { return find(tasks_, name, "task"); }
+
+std::vector<std::string> Registry::duplicates() const {
+  std::vector<std::string> lines;
+  add_duplicates(tasks_, "task", lines);
+  add_duplicates(backbones_, "backbone", lines);
+  add_duplicates(encodings_, "encoding", lines);
+  return lines;
+}
 
 void Registry::from_library(std::string file) {
   library_ = std::move(file);

@@ -28,6 +28,7 @@ struct PluginInfo {
   int revision = 1;     // of the numbers it makes: raised when results change
   std::string help;     // one line
   std::string library;  // file it came from; filled in by the loader
+  std::vector<std::string> rivals = {};  // further files that bring the same name: it cannot be used then
 };
 
 class EncodingPlugin {
@@ -114,17 +115,19 @@ class Registry {
  public:
   template <class E>
   void encoding(std::string name, int revision, std::string help) {
-    add(std::make_unique<detail::EncodingOf<E>>(), {std::move(name), revision, std::move(help), {}});
+    add(std::make_unique<detail::EncodingOf<E>>(), {std::move(name), revision, std::move(help), {}, {}});
   }
   template <class M>
   void backbone(std::string name, int revision, std::string help) {
-    add(std::make_unique<detail::BackboneOf<M>>(), {std::move(name), revision, std::move(help), {}});
+    add(std::make_unique<detail::BackboneOf<M>>(), {std::move(name), revision, std::move(help), {}, {}});
   }
   template <class K>
   void task(std::string name, int revision, std::string help) {
-    add(std::make_unique<detail::TaskOf<K>>(), {std::move(name), revision, std::move(help), {}});
+    add(std::make_unique<detail::TaskOf<K>>(), {std::move(name), revision, std::move(help), {}, {}});
   }
 
+  // What is called so, or nothing. UserError when several files bring the name: which one counts must not depend on the
+  // order of loading.
   const EncodingPlugin* find_encoding(const std::string& name) const;
   const BackbonePlugin* find_backbone(const std::string& name) const;
   const TaskPlugin* find_task(const std::string& name) const;
@@ -132,11 +135,13 @@ class Registry {
   const std::vector<std::unique_ptr<BackbonePlugin>>& backbones() const { return backbones_; }
   const std::vector<std::unique_ptr<TaskPlugin>>& tasks() const { return tasks_; }
 
+  /// For every name that several files bring, a line that names them.
+  std::vector<std::string> duplicates() const;
+
   /// Files that were loaded, in the order of loading.
   const std::vector<std::string>& libraries() const { return libraries_; }
 
   /// Loader only: the library whose register_all runs now; "" when it is done, then it is this program that registers.
-  /// A duplicate name throws UserError naming both libraries.
   void from_library(std::string file);
   /// Loader only: forgets what the library registered (its register_all threw half-way).
   void forget(const std::string& library);

@@ -84,6 +84,30 @@ class Mistakes(Case):
         self.assertIn('model.encoding.name: found "rope", expected "nope" or "selective_rope"', text)
         self.assertIn("rope.so", text)
 
+    def test_one_name_in_two_files(self):
+        rope = os.path.realpath(os.path.join(os.path.dirname(harness.PHASOR), "../lib/phasor/plugins/rope.so"))
+        os.makedirs(self.path("more"))
+        other = shutil.copy(rope, self.path("more/other.so"))
+        both = f'encoding "rope": found in {rope} and in {other}'
+        for arguments, environment in [(("--plugin", other), {}), ((), {"PHASOR_PLUGIN_PATH": self.path("more")})]:
+            text = self.phasor("plugins", *arguments, **environment)
+            self.assertRegex(text, "encoding +nope")
+            self.assertNotRegex(text, "encoding +rope ")
+            self.assertIn(both, text)
+            self.assertIn(both, self.phasor("plugins", "rope", *arguments, code=2, **environment))
+            self.phasor("describe", "base.json", *arguments, **environment)  # does not use it
+            self.write("rope.json", experiment(**{"model.encoding": {"name": "rope", "theta": 7.0, "thta": 1}}))
+            for command in ["run", "describe", "bench"]:
+                text = self.phasor(command, "rope.json", *arguments, code=2, **environment)
+                self.assertIn(f"rope.json:", text)
+                self.assertIn(f"model.encoding.name: {both}", text)
+            spec = sweep()
+            spec["axes"][0]["points"][0]["set"]["model.encoding"]["name"] = "rope"
+            self.write("sweep.json", spec)
+            self.assertIn(both, self.phasor("sweep", "sweep.json", "--out", "out", *arguments, code=2, **environment))
+            self.assertFalse(os.path.exists(self.path("out")))
+        self.phasor("describe", "base.json", "--set", 'model.encoding={"name": "rope"}', "--plugin", rope)  # the same file
+
     def test_a_pair_that_does_not_fit(self):
         text = self.phasor("run", "base.json", "--set", "model.backbone.heads=8", code=2)
         self.assertIn("even", text)

@@ -140,27 +140,46 @@ TEST(BadPlugins, WhatTheyRegisteredIsForgotten) {
   EXPECT_TRUE(registry.libraries().empty());
 }
 
+/// What using the name says, or "" when it can be used.
+std::string use(const Registry& registry, const std::string& name) {
+  try {
+    return registry.find_encoding(name) == nullptr ? "unknown" : "";
+  } catch (const UserError& error) {
+    return error.what();
+  }
+}
+
 TEST(BadPlugins, DuplicateNamesNameBothFiles) {
   const Folder folder;
   const std::string good = folder.copy(shipped("nope"), "nope.so");
   const std::string other = folder.copy(citizen("duplicate"), "duplicate.so");
-  Registry registry;
-  EXPECT_EQ(load_plugin(registry, good).problem, "");
-  const std::string problem = load_plugin(registry, other).problem;
-  EXPECT_EQ(problem, "encoding \"nope\": found in " + good + " and in " + other +
-                         ", expected one of each name; remove one of the two files or rename what it registers");
-  EXPECT_EQ(registry.find_encoding("first_of_all"), nullptr) << "all of the second file is left out";
-  EXPECT_EQ(registry.find_encoding("nope")->info.library, good);
-
-  Registry reverse;
-  EXPECT_EQ(load_plugin(reverse, other).problem, "");
-  EXPECT_TRUE(has(load_plugin(reverse, good).problem, "found in " + other + " and in " + good));
-  EXPECT_EQ(reverse.find_encoding("nope")->info.library, other);
+  for (const bool reverse : {false, true}) {
+    const std::string first = reverse ? other : good, second = reverse ? good : other;
+    Registry registry;
+    EXPECT_EQ(load_plugin(registry, first).problem, "");
+    EXPECT_EQ(use(registry, "nope"), "") << "one bearer of a name is none too many";
+    EXPECT_TRUE(registry.duplicates().empty());
+    EXPECT_EQ(load_plugin(registry, second).problem, "");
+    const std::string expected = "encoding \"nope\": found in " + first + " and in " + second +
+                                 ", expected one of each name; remove one of the files or rename what it registers";
+    EXPECT_EQ(use(registry, "nope"), expected);
+    EXPECT_EQ(registry.duplicates(), std::vector<std::string>{expected});
+    EXPECT_EQ(use(registry, "first_of_all"), "") << "what else the files bring stays usable";
+    EXPECT_EQ(registry.encodings().size(), 2U);
+  }
 
   Registry twins;
   const std::string twice = load_plugin(twins, citizen("twins")).problem;
   EXPECT_TRUE(has(twice, "encoding \"twin\": found twice in " + citizen("twins"))) << twice;
   EXPECT_EQ(twins.find_encoding("twin"), nullptr);
+}
+
+TEST(BadPlugins, ABearerThatIsForgottenIsNoRival) {
+  const Folder folder;
+  Registry registry;
+  EXPECT_EQ(load_plugin(registry, folder.copy(citizen("half"), "half.so")).problem, "");
+  problem_of(registry, citizen("throws_int"));  // registers "half" before it throws
+  EXPECT_EQ(use(registry, "half"), "");
 }
 
 TEST(BadPlugins, TheSameFileTwice) {
@@ -170,15 +189,17 @@ TEST(BadPlugins, TheSameFileTwice) {
   fs::create_hard_link(good, folder.file("hard.so"));
   fs::create_directory(folder.file("sub"));
   Registry registry;
-  EXPECT_EQ(load_plugin(registry, good).problem, "");
-  EXPECT_EQ(problem_of(registry, good), "found a file that is loaded already, expected each file once");
-  for (const std::string& other : {folder.file("soft.so"), folder.file("hard.so"), folder.file("sub/../nope.so")}) {
-    EXPECT_EQ(load_plugin(registry, other).problem,
-              "found the same file as " + good + ", expected each file once; remove one of the two");
+  EXPECT_EQ(load_plugin(registry, good).same_as, "");
+  for (const std::string& again : {good, folder.file("soft.so"), folder.file("hard.so"), folder.file("sub/../nope.so")}) {
+    const PluginFile file = load_plugin(registry, again);
+    EXPECT_EQ(file.problem, "");
+    EXPECT_EQ(file.same_as, good) << again;
   }
+  EXPECT_EQ(use(registry, "nope"), "");
+  EXPECT_EQ(registry.libraries(), std::vector<std::string>{good});
   const std::string copy = folder.copy(good, "copy.so");
-  EXPECT_TRUE(has(load_plugin(registry, copy).problem, "found in " + good + " and in " + copy));
-  EXPECT_EQ(registry.find_encoding("nope")->info.library, good) << "the first stays";
+  EXPECT_EQ(load_plugin(registry, copy).same_as, "");
+  EXPECT_TRUE(has(use(registry, "nope"), "found in " + good + " and in " + copy)) << "a copy is another file";
 }
 
 // openmm PR 2587: a plugin ran the function of another one that has the same name.
