@@ -100,14 +100,14 @@ std::string exempt_names(const ParameterCount& count) {
 }
 
 void print_decay(const ExperimentSpec& spec, const ParameterCount& count) {
-  const AdamWOptions& adamw = spec.optimizer.adamw;
-  if (adamw.weight_decay == 0.0) {
+  const DecayOptions& decay = spec.optimizer.decay();
+  if (decay.weight_decay == 0.0) {
     fmt::print("{:<16} none\n", "weight decay");
     return;
   }
   std::int64_t decayed = 0;
   for (const results::ParameterInfo& parameter : count.list) decayed += parameter.decays ? parameter.count : 0;
-  fmt::print("{:<16} {} ({}) on {} parameters", "weight decay", shortest(adamw.weight_decay), adamw.decay,
+  fmt::print("{:<16} {} ({}) on {} parameters", "weight decay", shortest(decay.weight_decay), decay.decay,
              grouped(decayed));
   const std::int64_t exempt = count.total - count.frozen - decayed;
   if (exempt > 0) fmt::print(", none on {}: {}", grouped(exempt), exempt_names(count));

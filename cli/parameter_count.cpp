@@ -34,14 +34,14 @@ void add(ModuleCount& module, const ParameterEntry& entry) {
 }  // namespace
 
 ParameterCount count_parameters(const ExperimentSpec& spec) {
-  const std::int64_t vocabulary = spec.make_task()->vocabulary();
+  const DataShape data = spec.data_shape();
   ParameterStore store;
-  const Model model(spec.model, vocabulary, spec.mixer(), store);
+  const Model model(spec.model, data, spec.mixer(), store);
   ParameterCount count;
   count.total = store.total();
   count.frozen = store.total() - store.total(false);
   for (const ParameterEntry& entry : store.entries()) {
-    const bool decays = !entry.frozen && (spec.optimizer.adamw.decay == "all" || entry.decays);
+    const bool decays = !entry.frozen && (spec.optimizer.decay().decay == "all" || entry.decays);
     count.list.push_back({entry.name, entry.count(), entry.frozen, decays});
     const std::string name = head_of(entry.name, in_layer(entry.name) ? 3 : 1);
     ModuleCount& module = entry_of(count.modules, name);
@@ -60,7 +60,7 @@ ParameterCount count_parameters(const ExperimentSpec& spec) {
     choice.encoding = nope->get();
     choice.encoding_options = options.get();
     ParameterStore without;
-    const Model plain(spec.model, vocabulary, choice, without);
+    const Model plain(spec.model, data, choice, without);
     count.nope_total = without.total();
   }
   return count;

@@ -13,6 +13,7 @@
 #include "cli/session.h"
 #include "core/base/progress.h"
 #include "core/base/text.h"
+#include "experiments/checkpoint.h"
 #include "experiments/trial.h"
 #include "results/store.h"
 #include "sweeps/folder.h"
@@ -49,7 +50,7 @@ void print_scores(const results::TrialRecord& record) {
   };
   // Stored slice by slice; shown metric by metric.
   for (const char* split : {"valid", "test"}) {
-    for (const char* metric : {"loss", "token_accuracy", "sequence_accuracy"}) {
+    for (const char* metric : {"loss", "token_accuracy", "sequence_accuracy", "free_token_accuracy", "free_sequence_accuracy"}) {
       head.clear();
       for (const results::EvalPoint& point : record.evals) {
         if (point.step != last || point.split != split || point.metric != metric) continue;
@@ -79,7 +80,7 @@ int print_record(const results::TrialRecord& record, const std::string& folder) 
   return record.status == results::Status::diverged ? exit_code::diverged : exit_code::failed;
 }
 
-results::TrialRecord train(const ExperimentSpec& spec, const std::string& command) {
+results::TrialRecord train(const ExperimentSpec& spec, const std::string& command, const std::string& folder) {
   Progress progress("train", spec.train.steps);
   const auto watch = [&](const TrialProgress& now) {
     if (now.phase == "train") {
@@ -89,7 +90,8 @@ results::TrialRecord train(const ExperimentSpec& spec, const std::string& comman
       progress.update(now.step, "evaluating " + now.phase);
     }
   };
-  return run_trial(spec, command, watch, [] { return interrupted.load(); });
+  const auto warn = [](const std::string& line) { fmt::print(stderr, "phasor: {}\n", line); };
+  return run_trial(spec, {command, watch, [] { return interrupted.load(); }, warn, folder});
 }
 
 std::string command_line(const std::string& file, const std::vector<std::string>& settings,
@@ -133,11 +135,15 @@ int run(const Arguments& arguments) {
     fmt::print("there is a record of it already; --force runs it again\n");
     return print_record(results::load(folder + "/" + trial.id + ".h5"), folder);
   }
+  if (force) remove_checkpoint(folder, trial.id);
   std::fflush(stdout);
   watch_interrupts();
-  const results::TrialRecord record = train(spec, command_line(file, settings, plugin_files));
+  const results::TrialRecord record = train(spec, command_line(file, settings, plugin_files), folder);
   if (interrupted && record.status == results::Status::error) {
-    fmt::print("{}; nothing was stored\n", record.message);
+    if (spec.run.checkpoint_every > 0)
+      fmt::print("{}; the same command goes on from {}\n", record.message, checkpoint_file(folder, record.id));
+    else
+      fmt::print("{}; nothing was stored (run.checkpoint_every would keep what is done)\n", record.message);
     return exit_code::interrupted;
   }
   results::save(record, folder);

@@ -30,10 +30,10 @@ double gemm_peak(ThreadPool& pool, std::vector<std::vector<float>>& memory) {
 BenchResult bench_trial(const ExperimentSpec& spec, std::int64_t warmup, std::int64_t steps) {
   Trainer trainer(spec);
   BenchResult result;
-  result.tokens_per_step = spec.train.batch * trainer.task().tokens(trainer.train_slice());
   result.parameters = trainer.parameters().total();
   std::vector<std::vector<float>> memory(static_cast<std::size_t>(spec.run.threads), std::vector<float>(3 << 20, 0.5f));
   for (std::int64_t i = 0; i < warmup; ++i) trainer.step();
+  const std::int64_t before = trainer.tokens_seen();
   gemm_peak(trainer.pool(), memory);
   // Timed without the profile, which costs a clock reading per kernel; then the same number of steps with it.
   for (std::int64_t i = 0; i < steps; ++i) {
@@ -42,6 +42,7 @@ BenchResult bench_trial(const ExperimentSpec& spec, std::int64_t warmup, std::in
     result.step_seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     result.peak_gflops.push_back(gemm_peak(trainer.pool(), memory));
   }
+  result.tokens_per_step = (trainer.tokens_seen() - before) / steps;
   trainer.profile(true);
   for (std::int64_t i = 0; i < steps; ++i) trainer.step();
   result.profile = trainer.collected();

@@ -1,17 +1,23 @@
 #include "experiments/data.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <span>
+#include <unordered_map>
 
 #include "core/base/hash.h"
+#include "experiments/order.h"
 
 namespace phasor {
 
-void Rows::resize(std::int64_t rows, std::int64_t positions) {
+void Rows::resize(const Task& task, const Slice& slice, std::int64_t rows) {
   count = rows;
-  tokens = positions;
-  ids.resize(static_cast<std::size_t>(rows * positions));
-  targets.resize(ids.size());
+  tokens = task.tokens(slice);
+  streams = task.streams();
+  ids.resize(static_cast<std::size_t>(rows * streams * tokens));
+  targets.resize(static_cast<std::size_t>(rows * tokens));
+  starts.resize(task.packs() ? targets.size() : 0);
 }
 
 std::int64_t Rows::scored(std::int64_t row) const {
@@ -20,45 +26,86 @@ std::int64_t Rows::scored(std::int64_t row) const {
 }
 
 Sample Rows::row(std::int64_t index) {
-  const auto begin = static_cast<std::size_t>(index * tokens), length = static_cast<std::size_t>(tokens);
-  return {std::span(ids).subspan(begin, length), std::span(targets).subspan(begin, length)};
-}
-
-namespace {
-std::uint64_t hash_of(std::span<const std::int32_t> tokens) {
-  return hash64({reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes()});
-}
-}  // namespace
-
-TrainingRows::TrainingRows(const Task& task, const Slice& train, std::uint64_t seed) : tokens_(task.tokens(train)) {
-  Rows one;
-  one.resize(1, tokens_);
-  hashes_.reserve(static_cast<std::size_t>(train.rows));
-  for (std::int64_t i = 0; i < train.rows; ++i) {
-    task.sample(train, seed, i, one.row(0));
-    hashes_.insert(hash_of(one.ids));
-  }
-}
-
-std::int64_t TrainingRows::shared(const EvaluationData& data) const {
-  if (data.rows.tokens != tokens_) return 0;
-  std::int64_t count = 0;
-  for (std::int64_t i = 0; i < data.rows.count; ++i) {
-    const auto begin = static_cast<std::size_t>(i * tokens_);
-    count += hashes_.count(hash_of(std::span(data.rows.ids).subspan(begin, static_cast<std::size_t>(tokens_)))) > 0;
-  }
-  return count;
+  const auto part = [index](std::vector<std::int32_t>& all, std::int64_t length) {
+    if (all.empty()) return std::span<std::int32_t>();
+    return std::span(all).subspan(static_cast<std::size_t>(index * length), static_cast<std::size_t>(length));
+  };
+  return {part(ids, streams * tokens), part(targets, tokens), part(starts, tokens)};
 }
 
 EvaluationData make_evaluation_data(const Task& task, const Slice& slice, std::uint64_t eval_seed) {
   EvaluationData data{slice, {}, {}};
-  data.rows.resize(slice.rows, task.tokens(slice));
+  data.rows.resize(task, slice, slice.rows);
   for (std::int64_t i = 0; i < slice.rows; ++i) task.sample(slice, eval_seed, i, data.rows.row(i));
   ContentHash hash;
   hash.update_values(std::span<const std::int32_t>(data.rows.ids));
   hash.update_values(std::span<const std::int32_t>(data.rows.targets));
   data.hash = hash.hex();
   return data;
+}
+
+namespace {
+
+/// The units of evaluation data by their hash: whether training shows them.
+using Wanted = std::unordered_map<std::uint64_t, bool>;
+
+/// How many units of each size of space training drew.
+using Drawn = std::map<double, double>;
+
+void search(const Task& task, const Slice& slice, std::uint64_t seed, std::int64_t rows, Wanted& wanted, Drawn& drawn) {
+  Rows one;
+  one.resize(task, slice, 1);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const Sample row = one.row(0);
+    task.sample(slice, seed, training_row(seed, i, slice.rows), row);
+    for (const Unit& unit : task.units(slice, row)) {
+      drawn[unit.log2_space] += 1.0;
+      const auto found = wanted.find(unit.hash);
+      if (found != wanted.end()) found->second = true;
+    }
+  }
+}
+
+double chance_of(const Unit& unit, const Drawn& drawn) {
+  const auto same = drawn.find(unit.log2_space);
+  if (unit.disjoint || same == drawn.end()) return 0.0;
+  return -std::expm1(same->second * std::log1p(-std::exp2(-unit.log2_space)));
+}
+
+}  // namespace
+
+OverlapReport measure_overlap(const Task& task, std::uint64_t seed, std::int64_t rows_seen, const std::vector<EvaluationData>& all) {
+  std::vector<std::vector<Unit>> units;  // of every evaluation slice
+  Wanted wanted;
+  for (const EvaluationData& data : all) {
+    std::vector<Unit>& own = units.emplace_back();
+    Rows rows = data.rows;
+    for (std::int64_t i = 0; i < rows.count; ++i)
+      for (const Unit& unit : task.units(data.slice, rows.row(i))) {
+        own.push_back(unit);
+        wanted.emplace(unit.hash, false);
+      }
+  }
+
+  OverlapReport report;
+  Drawn drawn;
+  for (const Slice& slice : task.slices(Split::train)) {
+    // With several slices each is visited by a share of the rows; all of them is the safe side.
+    const std::int64_t visited = std::min(slice.rows, rows_seen), compared = std::min(visited, overlap_rows);
+    search(task, slice, seed, compared, wanted, drawn);
+    report.rows_compared += compared;
+    report.all_compared = report.all_compared && compared == visited;
+  }
+  for (const std::vector<Unit>& own : units) {
+    Overlap& overlap = report.slices.emplace_back();
+    overlap.units = static_cast<std::int64_t>(own.size());
+    overlap.disjoint = std::all_of(own.begin(), own.end(), [](const Unit& unit) { return unit.disjoint; });
+    for (const Unit& unit : own) {
+      overlap.shared += wanted.at(unit.hash) ? 1 : 0;
+      overlap.by_chance += chance_of(unit, drawn);
+    }
+  }
+  return report;
 }
 
 }  // namespace phasor

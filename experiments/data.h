@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "core/nn/task.h"
@@ -11,10 +11,11 @@ namespace phasor {
 
 /// Rows of one slice, one after the other.
 struct Rows {
-  std::int64_t count = 0, tokens = 0;     // rows, positions per row
-  std::vector<std::int32_t> ids;          // [count, tokens]
-  std::vector<std::int32_t> targets;      // [count, tokens], -1 = not scored
-  void resize(std::int64_t rows, std::int64_t positions);
+  std::int64_t count = 0, tokens = 0, streams = 1;  // rows, positions per row, ids per position
+  std::vector<std::int32_t> ids;                    // [count, streams, tokens]
+  std::vector<std::int32_t> targets;                // [count, tokens], -1 = not scored
+  std::vector<std::int32_t> starts;                 // [count, tokens], or empty: rows are not packed
+  void resize(const Task&, const Slice&, std::int64_t rows);
   std::int64_t scored(std::int64_t row) const;  // positions with a target
   Sample row(std::int64_t index);
 };
@@ -27,16 +28,21 @@ struct EvaluationData {
 };
 EvaluationData make_evaluation_data(const Task&, const Slice&, std::uint64_t eval_seed);
 
-/// Rows of the training set, by the hash of their tokens, to find evaluation rows among them.
-class TrainingRows {
- public:
-  TrainingRows(const Task&, const Slice& train, std::uint64_t seed);
-  /// How many evaluation rows are also training rows; 0 for another number of positions.
-  std::int64_t shared(const EvaluationData&) const;
-
- private:
-  std::int64_t tokens_;
-  std::unordered_set<std::uint64_t> hashes_;
+/// Units of an evaluation slice (rows, or strings of packed rows) that training shows too.
+struct Overlap {
+  std::int64_t units = 0, shared = 0;
+  double by_chance = 0.0;   // expected if both were drawn freely; 0 where splits are disjoint by construction
+  bool disjoint = false;    // all units belong to their split by construction
 };
+
+/// One Overlap per evaluation slice, against the training rows that a trial of `rows_seen` rows visits, at most
+/// `overlap_rows` of each training slice.
+constexpr std::int64_t overlap_rows = 1 << 18;
+struct OverlapReport {
+  std::vector<Overlap> slices;
+  std::int64_t rows_compared = 0;
+  bool all_compared = true;  // every row that the trial visits
+};
+OverlapReport measure_overlap(const Task&, std::uint64_t seed, std::int64_t rows_seen, const std::vector<EvaluationData>&);
 
 }  // namespace phasor

@@ -1,6 +1,7 @@
 #include "experiments/order.h"
 
 #include "core/base/error.h"
+#include "core/base/hash.h"
 #include "core/base/philox.h"
 
 namespace phasor {
@@ -20,18 +21,42 @@ std::uint64_t scramble(const RandomStream& random, std::uint64_t value, unsigned
   return left << half_bits | right;
 }
 
+/// The place of `index` in an order of 0 .. count-1 that the stream decides.
+std::int64_t permuted(const RandomStream& random, std::int64_t index, std::int64_t count) {
+  unsigned half_bits = 1;
+  while ((std::uint64_t{1} << (2 * half_bits)) < static_cast<std::uint64_t>(count)) ++half_bits;
+  auto place = static_cast<std::uint64_t>(index);
+  // Walk the cycle until it comes back into range: a bijection of [0, count) again.
+  do place = scramble(random, place, half_bits);
+  while (place >= static_cast<std::uint64_t>(count));
+  return static_cast<std::int64_t>(place);
+}
+
 }  // namespace
 
 std::int64_t training_row(std::uint64_t seed, std::int64_t position, std::int64_t rows) {
   PHASOR_CHECK(position >= 0 && rows > 0, "a position in a training set with rows");
   const RandomStream random(seed, Purpose::order, static_cast<std::uint64_t>(position / rows));
-  unsigned half_bits = 1;
-  while ((std::uint64_t{1} << (2 * half_bits)) < static_cast<std::uint64_t>(rows)) ++half_bits;
-  auto row = static_cast<std::uint64_t>(position % rows);
-  // Walk the cycle until it comes back into range: a bijection of [0, rows) again.
-  do row = scramble(random, row, half_bits);
-  while (row >= static_cast<std::uint64_t>(rows));
-  return static_cast<std::int64_t>(row);
+  return permuted(random, position % rows, rows);
+}
+
+BatchSource batch_source(std::uint64_t seed, std::int64_t step, const std::vector<Slice>& slices, std::int64_t batch,
+                         bool curriculum) {
+  PHASOR_CHECK(!slices.empty() && batch > 0 && step >= 0, "a batch of a training set");
+  if (slices.size() == 1) return {0, step * batch};
+  const auto batches = [&](const Slice& slice) { return (slice.rows + batch - 1) / batch; };
+  std::int64_t length = 0;
+  for (const Slice& slice : slices) length += batches(slice);
+  const std::int64_t epoch = step / length;
+  const Purpose purpose{mix64(static_cast<std::uint64_t>(Purpose::order) ^ hash64("batches of slices"))};
+  const RandomStream random(seed, purpose, static_cast<std::uint64_t>(epoch));
+  std::int64_t place = curriculum ? step % length : permuted(random, step % length, length);
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    const std::int64_t own = batches(slices[i]);
+    if (place < own) return {i, (epoch * own + place) * batch};
+    place -= own;
+  }
+  throw InternalError("a batch beyond the end of an epoch");
 }
 
 }  // namespace phasor

@@ -52,7 +52,51 @@ void plugin_field(FieldList& f, const std::string& name, std::vector<std::string
       });
 }
 
+/// The same where a plugin may be left out: the name is then "none".
+template <class Find>
+void optional_plugin_field(FieldList& f, const std::string& name, std::vector<std::string> names, const std::string& help,
+                           ExperimentSpec::Chosen& chosen, const Find& find) {
+  const auto fields_of = [](Options& options) {
+    FieldList list;
+    options.fields(list);
+    return list;
+  };
+  names.insert(names.begin(), "none");
+  chosen.name = "none";
+  f.named(
+      name, std::move(names), help,
+      [&chosen, find, fields_of](const std::string& plugin) {
+        chosen.name = plugin;
+        chosen.options.reset();
+        if (plugin == "none") return FieldList();
+        chosen.options = find(plugin)->options();
+        return fields_of(*chosen.options);
+      },
+      [&chosen] { return chosen.name; },
+      [find, fields_of](const std::string& plugin) {
+        return plugin == "none" ? FieldList() : fields_of(*find(plugin)->options());
+      });
+}
+
 }  // namespace
+
+FieldList OptimizerOptions::fields_of(const std::string& which) {
+  FieldList f;
+  f.number("lr", lr, "peak learning rate", Range::at_least(0.0));
+  if (which == "sgd")
+    sgd.fields(f);
+  else
+    adamw.fields(f);
+  f.named("schedule", ScheduleOptions::names(), "learning rate over training",
+          [this](const std::string& n) { return schedule.fields_of(n); }, [this] { return schedule.name; },
+          [](const std::string& n) { return ScheduleOptions().fields_of(n); });
+  return f;
+}
+
+std::unique_ptr<Optimizer> OptimizerOptions::make(ParameterStore& parameters) const {
+  if (name == "sgd") return std::make_unique<Sgd>(sgd, parameters);
+  return std::make_unique<AdamW>(adamw, parameters);
+}
 
 void TrainOptions::fields(FieldList& f) {
   f.integer("steps", steps, "updates", Range::between(1, 1e12));
@@ -68,6 +112,9 @@ void RunOptions::fields(FieldList& f) {
   f.choice("device", device, {"cpu"}, "where to run");
   f.integer("threads", threads, "of this trial; the result does not depend on it", Range::between(1, 1024));
   f.integer("log_every", log_every, "steps between stored points of the training curve; 1 stores every step", Range::at_least(1));
+  f.integer("checkpoint_every", checkpoint_every, "steps between checkpoints, from which the same command goes on; 0: none",
+            Range::at_least(0));
+  f.boolean("keep_checkpoint", keep_checkpoint, "keep the last checkpoint, with the trained parameters, beside the record");
 }
 
 ExperimentSpec::ExperimentSpec(const Registry& registry) : registry_(registry) {
@@ -85,37 +132,36 @@ ExperimentSpec::ExperimentSpec(const Registry& registry) : registry_(registry) {
                  [&registry](const std::string& n) { return registry.find_backbone(n); });
     plugin_field(f, "encoding", names_of(registry.encodings()), "how position enters", encoding,
                  [&registry](const std::string& n) { return registry.find_encoding(n); });
+    optional_plugin_field(f, "other_backbone", names_of(registry.backbones()), "mixing of the layers that pattern calls b",
+                          other_backbone, [&registry](const std::string& n) { return registry.find_backbone(n); });
+    optional_plugin_field(f, "other_encoding", names_of(registry.encodings()), "how position enters the layers called b",
+                          other_encoding, [&registry](const std::string& n) { return registry.find_encoding(n); });
   }};
   fields_.object("model", model_section, "the network");
-  const auto schedule_fields = [](ScheduleOptions& schedule, FieldList& f) {
-    f.named("schedule", ScheduleOptions::names(), "learning rate over training",
-            [&schedule](const std::string& n) { return schedule.fields_of(n); }, [&schedule] { return schedule.name; },
-            [](const std::string& n) { return ScheduleOptions().fields_of(n); });
-  };
-  const auto optimizer_fields = [schedule_fields](OptimizerOptions& o) {
-    FieldList f;
-    f.number("lr", o.lr, "peak learning rate", Range::at_least(0.0));
-    o.adamw.fields(f);
-    schedule_fields(o.schedule, f);
-    return f;
-  };
-  fields_.named("optimizer", {"adamw"}, "how parameters are updated",
-                [this, optimizer_fields](const std::string& n) {
+  fields_.named("optimizer", {"adamw", "sgd"}, "how parameters are updated",
+                [this](const std::string& n) {
                   optimizer.name = n;
-                  return optimizer_fields(optimizer);
+                  return optimizer.fields_of(n);
                 },
                 [this] { return optimizer.name; },
-                [optimizer_fields](const std::string&) {
+                [](const std::string& n) {
                   OptimizerOptions shown;
-                  return optimizer_fields(shown);
+                  return shown.fields_of(n);
                 });
   fields_.object("train", train, "steps and batches");
   fields_.object("run", run, "how this run is carried out; outside the trial's identity");
 }
 
 MixerChoice ExperimentSpec::mixer() const {
-  return {registry_.find_backbone(backbone.name), backbone.options.get(), registry_.find_encoding(encoding.name),
-          encoding.options.get()};
+  const auto choice = [&](const Chosen& mixing, const Chosen& position) {
+    return MixerChoice{registry_.find_backbone(mixing.name), mixing.options.get(), registry_.find_encoding(position.name),
+                       position.options.get(), nullptr};
+  };
+  MixerChoice main = choice(backbone, encoding);
+  if (other_backbone.options == nullptr) return main;
+  other_ = choice(other_backbone, other_encoding);
+  main.other = &other_;
+  return main;
 }
 
 std::unique_ptr<Task> ExperimentSpec::make_task() const {
@@ -124,7 +170,7 @@ std::unique_ptr<Task> ExperimentSpec::make_task() const {
 
 std::int64_t ExperimentSpec::parameters() const {
   ParameterStore declared;
-  const Model shape_only(model, make_task()->vocabulary(), mixer(), declared);
+  const Model shape_only(model, data_shape(), mixer(), declared);
   return declared.total();
 }
 
@@ -139,11 +185,17 @@ void ExperimentSpec::check(Document& document) {
   for (const auto& [chosen, path] : needed)
     if (!chosen->options) document.problem(path, "no name is given; `phasor plugins` lists them");
   if (!document.problems().empty()) return;
-  if (optimizer.adamw.betas.size() != 2)
+  if (other_backbone.options != nullptr && other_encoding.options == nullptr)
+    document.problem("model.other_encoding", "none, but there is an other_backbone: expected an encoding, such as nope");
+  if (other_backbone.options == nullptr && other_encoding.options != nullptr)
+    document.problem("model.other_backbone", "none, but there is an other_encoding: expected a backbone");
+  if (!document.problems().empty()) return;
+  if (optimizer.name == "adamw" && optimizer.adamw.betas.size() != 2)
     document.problem("optimizer.betas", fmt::format("{} values, expected 2", optimizer.adamw.betas.size()));
-  if (const auto reason = registry_.find_task(task.name)->refuses(*task.options))
-    document.problem("task", task.name + ": " + *reason);
-  if (const auto misfit = find_misfit(model, mixer())) document.problem(misfit->path, misfit->reason);
+  const auto refused = registry_.find_task(task.name)->refuses(*task.options);
+  if (refused) document.problem("task", task.name + ": " + *refused);
+  const DataShape data = refused ? DataShape(1) : data_shape();
+  if (const auto misfit = find_misfit(model, data, mixer())) document.problem(misfit->path, misfit->reason);
   if (train.lanes && *train.lanes > train.batch)
     document.problem("train.lanes", fmt::format("{} lanes for a batch of {} rows, expected at most {}", *train.lanes, train.batch, train.batch));
 }
@@ -158,7 +210,8 @@ std::int64_t default_micro_batch(std::int64_t rows_per_lane, std::int64_t tokens
 
 void ExperimentSpec::resolve() {
   const auto made = make_task();
-  const std::int64_t tokens = made->tokens(made->slices(Split::train).front());
+  std::int64_t tokens = 0;
+  for (const Slice& slice : made->slices(Split::train)) tokens = std::max(tokens, made->tokens(slice));
   if (!train.lanes) train.lanes = default_lanes(train.batch);
   const std::int64_t per_lane = (train.batch + *train.lanes - 1) / *train.lanes;
   if (!train.micro_batch) train.micro_batch = default_micro_batch(per_lane, tokens, model.dim);

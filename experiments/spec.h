@@ -8,6 +8,7 @@
 
 #include "core/nn/model.h"
 #include "core/optim/adamw.h"
+#include "core/optim/sgd.h"
 #include "core/optim/schedule.h"
 #include "core/plugin/registry.h"
 #include "core/spec/fields.h"
@@ -20,7 +21,12 @@ struct OptimizerOptions {
   std::string name = "adamw";
   double lr = 1e-3;
   AdamWOptions adamw;
+  SgdOptions sgd;
   ScheduleOptions schedule;
+  /// Of the one in use.
+  const DecayOptions& decay() const { return name == "sgd" ? sgd.decay : adamw.decay; }
+  std::unique_ptr<Optimizer> make(ParameterStore&) const;
+  FieldList fields_of(const std::string& name);
 };
 
 struct TrainOptions {
@@ -39,6 +45,8 @@ struct RunOptions {
   std::string device = "cpu";
   std::int64_t threads = 1;
   std::int64_t log_every = 1;
+  std::int64_t checkpoint_every = 0;  // steps between checkpoints; 0 = none
+  bool keep_checkpoint = false;       // of a finished trial: the trained parameters
   void fields(FieldList&);
 };
 
@@ -63,10 +71,13 @@ class ExperimentSpec {
     std::unique_ptr<Options> options;
   };
   Chosen task, backbone, encoding;
+  Chosen other_backbone, other_encoding;  // of the layers that model.pattern calls b; no options when there are none
 
   /// The whole file as one list of fields, bound to this object.
   const FieldList& fields() const { return fields_; }
+  /// Refers to this object.
   MixerChoice mixer() const;
+  DataShape data_shape() const { return DataShape(*make_task()); }
   std::unique_ptr<Task> make_task() const;
   /// Of the model, frozen ones too, from their declarations: nothing is allocated.
   std::int64_t parameters() const;
@@ -84,6 +95,7 @@ class ExperimentSpec {
 
   const Registry& registry_;
   std::string schema_;
+  mutable MixerChoice other_;  // what mixer() refers to
   FieldList fields_;
 };
 

@@ -5,9 +5,9 @@
 
 #include "core/base/error.h"
 #include "core/graph/accumulate.h"
+#include "core/ops/argmax/argmax.h"
 #include "core/ops/cross_entropy/cross_entropy.h"
 #include "core/ops/gather_rows/gather_rows.h"
-#include "experiments/order.h"
 
 namespace phasor {
 
@@ -25,10 +25,26 @@ struct Trainer::Lane {
 
 /// A micro-batch as the model sees it.
 struct Trainer::Scored {
-  Tensor ids;      // i32 [rows, tokens]
+  std::vector<Tensor> ids;  // per stream, i32 [rows, tokens]
+  Tensor starts;   // i32 [rows, tokens], or empty
   Tensor index;    // i32 [capacity], scored positions in order, then -1
   Tensor targets;  // i32 [capacity], then -1
   std::vector<std::int64_t> per_row;
+};
+
+/// Sums over some evaluation rows.
+struct Trainer::Part {
+  double loss = 0.0;
+  std::int64_t tokens = 0, correct = 0, rows = 0, rows_correct = 0;
+
+  void count_row(std::int64_t scored, std::int64_t right) {
+    tokens += scored;
+    correct += right;
+    rows += scored > 0 ? 1 : 0;
+    rows_correct += scored > 0 && right == scored ? 1 : 0;
+  }
+  double token_accuracy() const { return tokens > 0 ? static_cast<double>(correct) / static_cast<double>(tokens) : 0.0; }
+  double sequence_accuracy() const { return rows > 0 ? static_cast<double>(rows_correct) / static_cast<double>(rows) : 0.0; }
 };
 
 namespace {
@@ -52,19 +68,18 @@ void fill(const Tensor& to, double value) {
 }  // namespace
 
 Trainer::Trainer(const ExperimentSpec& spec)
-    : spec_(spec), task_(spec.make_task()), train_slice_(task_->slices(Split::train).front()),
+    : spec_(spec), task_(spec.make_task()), train_slices_(task_->slices(Split::train)),
       micro_batch_(spec.train.micro_batch.value()),
       schedule_(make_schedule(spec.optimizer.schedule, spec.optimizer.lr, spec.train.steps)), pool_(spec.run.threads) {
-  model_ = std::make_unique<Model>(spec.model, task_->vocabulary(), spec.mixer(), parameters_);
+  model_ = std::make_unique<Model>(spec.model, DataShape(*task_), spec.mixer(), parameters_);
   parameters_.allocate(precision_of(spec));
   parameters_.initialise(static_cast<std::uint64_t>(spec.seed));
-  optimizer_ = std::make_unique<AdamW>(spec.optimizer.adamw, parameters_);
+  optimizer_ = spec.optimizer.make(parameters_);
   const std::int64_t lanes = spec.train.lanes.value();
   for (std::int64_t i = 0; i < lanes; ++i) {
     auto lane = std::make_unique<Lane>();
     lane->first_row = spec.train.batch * i / lanes;
     lane->row_count = spec.train.batch * (i + 1) / lanes - lane->first_row;
-    lane->rows.resize(lane->row_count, task_->tokens(train_slice_));
     lane->gradients = Tensor(lane->arena, precision_of(spec), {parameters_.flat_size()});
     lanes_.push_back(std::move(lane));
   }
@@ -94,24 +109,33 @@ std::int64_t Trainer::system_blocks() const {
   return sum;
 }
 
-void Trainer::draw_batch(Lane& lane, std::int64_t step) {
+void Trainer::draw_batch(Lane& lane, const BatchSource& source) {
   const auto seed = static_cast<std::uint64_t>(spec_.seed);
+  const Slice& slice = train_slices_[source.slice];
+  lane.rows.resize(*task_, slice, lane.row_count);
   lane.targets = 0;
   for (std::int64_t i = 0; i < lane.row_count; ++i) {
-    const std::int64_t position = step * spec_.train.batch + lane.first_row + i;
-    task_->sample(train_slice_, seed, training_row(seed, position, train_slice_.rows), lane.rows.row(i));
+    const std::int64_t position = source.position + lane.first_row + i;
+    task_->sample(slice, seed, training_row(seed, position, slice.rows), lane.rows.row(i));
     lane.targets += lane.rows.scored(i);
   }
 }
 
 Trainer::Scored Trainer::gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity) {
   Scored out;
-  out.ids = tape.empty({count, rows.tokens}, Dtype::i32);
+  for (std::int64_t s = 0; s < rows.streams; ++s) {
+    const Tensor ids = tape.empty({count, rows.tokens}, Dtype::i32);
+    for (std::int64_t r = 0; r < count; ++r)
+      std::copy_n(rows.ids.data() + ((first + r) * rows.streams + s) * rows.tokens, rows.tokens, ids.as<std::int32_t>() + r * rows.tokens);
+    out.ids.push_back(ids);
+  }
+  if (!rows.starts.empty()) {
+    out.starts = tape.empty({count, rows.tokens}, Dtype::i32);
+    std::copy_n(rows.starts.data() + first * rows.tokens, count * rows.tokens, out.starts.as<std::int32_t>());
+  }
   out.index = tape.empty({capacity}, Dtype::i32);
   out.targets = tape.empty({capacity}, Dtype::i32);
-  const std::int32_t* ids = rows.ids.data() + first * rows.tokens;
   const std::int32_t* targets = rows.targets.data() + first * rows.tokens;
-  std::copy_n(ids, count * rows.tokens, out.ids.as<std::int32_t>());
   std::int64_t used = 0;
   for (std::int64_t r = 0; r < count; ++r) {
     std::int64_t in_row = 0;
@@ -130,16 +154,16 @@ Trainer::Scored Trainer::gather(Tape& tape, const Rows& rows, std::int64_t first
   return out;
 }
 
-void Trainer::forward_backward(Lane& lane, std::int64_t targets) {
+void Trainer::forward_backward(Lane& lane, const Slice& slice, std::int64_t step, std::int64_t targets) {
   zero(lane.gradients);
   lane.loss_sum = 0.0;
   Tape& tape = *lane.train;
-  const SequenceContext context{0, true};
   for (std::int64_t first = 0; first < lane.row_count; first += micro_batch_) {
     const std::int64_t count = std::min(micro_batch_, lane.row_count - first);
     {
-      const Scored batch = gather(tape, lane.rows, first, count, count * task_->max_targets(train_slice_));
-      const Tensor hidden = model_->hidden(tape, batch.ids, context);
+      const Scored batch = gather(tape, lane.rows, first, count, count * task_->max_targets(slice));
+      const DropoutKey dropout{static_cast<std::uint64_t>(spec_.seed), step, lane.first_row + first};
+      const Tensor hidden = model_->hidden(tape, batch.ids, {0, true, batch.starts, dropout});
       const Tensor logits = model_->head(tape, ops::gather_rows(tape, hidden, batch.index));
       const Tensor losses = ops::cross_entropy(tape, logits, batch.targets);
       lane.loss_sum += sum_of(losses);
@@ -165,13 +189,16 @@ void Trainer::add_lanes() {
 
 StepResult Trainer::step() {
   const std::int64_t step = steps_done_++;
+  const BatchSource source = batch_source(static_cast<std::uint64_t>(spec_.seed), step, train_slices_, spec_.train.batch, task_->curriculum());
+  const Slice& slice = train_slices_[source.slice];
+  tokens_seen_ += spec_.train.batch * task_->tokens(slice);
   const auto lanes = static_cast<std::int64_t>(lanes_.size());
   const auto lane = [&](std::int64_t i) -> Lane& { return *lanes_[static_cast<std::size_t>(i)]; };
-  pool_.run(lanes, [&](std::int64_t i) { draw_batch(lane(i), step); });
+  pool_.run(lanes, [&](std::int64_t i) { draw_batch(lane(i), source); });
   StepResult result;
   for (const auto& each : lanes_) result.targets += each->targets;
   if (result.targets == 0) return result;
-  pool_.run(lanes, [&](std::int64_t i) { forward_backward(lane(i), result.targets); });
+  pool_.run(lanes, [&](std::int64_t i) { forward_backward(lane(i), slice, step, result.targets); });
   double loss_sum = 0.0;
   for (const auto& each : lanes_) loss_sum += each->loss_sum;
   add_lanes();
@@ -183,37 +210,25 @@ StepResult Trainer::step() {
   return result;
 }
 
-SliceResult Trainer::evaluate(const EvaluationData& data) {
-  struct Part {
-    double loss = 0.0;
-    std::int64_t tokens = 0, correct = 0, rows = 0, rows_correct = 0;
-  };
+void Trainer::resume(std::int64_t steps, std::int64_t updates) {
+  PHASOR_CHECK(steps_done_ == 0, "a trainer resumes before its first step");
+  optimizer_->resume(updates);
+  for (; steps_done_ < steps; ++steps_done_) {
+    const BatchSource source = batch_source(static_cast<std::uint64_t>(spec_.seed), steps_done_, train_slices_, spec_.train.batch, task_->curriculum());
+    tokens_seen_ += spec_.train.batch * task_->tokens(train_slices_[source.slice]);
+  }
+}
+
+Trainer::Part Trainer::over_parts(const EvaluationData& data, const std::function<Part(Tape&, std::int64_t, std::int64_t)>& work) {
   const std::int64_t parts = (data.rows.count + micro_batch_ - 1) / micro_batch_;
-  const std::int64_t capacity = task_->max_targets(data.slice);
   std::vector<Part> results(static_cast<std::size_t>(parts));
   // A lane's arena serves one thread at a time: work is dealt to lanes, and lanes to threads.
   const auto lanes = static_cast<std::int64_t>(lanes_.size());
   pool_.run(lanes, [&](std::int64_t l) {
     Tape& tape = *lanes_[static_cast<std::size_t>(l)]->evaluate;
     for (std::int64_t p = l; p < parts; p += lanes) {
-      Part& part = results[static_cast<std::size_t>(p)];
-      const std::int64_t first = p * micro_batch_, count = std::min(micro_batch_, data.rows.count - first);
-      const Scored batch = gather(tape, data.rows, first, count, count * capacity);
-      const Tensor hidden = model_->hidden(tape, batch.ids, {});
-      Tensor correct;
-      const Tensor losses = ops::cross_entropy(tape, model_->head(tape, ops::gather_rows(tape, hidden, batch.index)),
-                                               batch.targets, &correct);
-      part.loss = sum_of(losses);
-      std::int64_t at = 0;
-      for (const std::int64_t scored : batch.per_row) {
-        const auto* begin = correct.as<std::int32_t>() + at;
-        const std::int64_t right = std::count(begin, begin + scored, 1);
-        part.tokens += scored;
-        part.correct += right;
-        part.rows += scored > 0 ? 1 : 0;
-        part.rows_correct += scored > 0 && right == scored ? 1 : 0;
-        at += scored;
-      }
+      const std::int64_t first = p * micro_batch_;
+      results[static_cast<std::size_t>(p)] = work(tape, first, std::min(micro_batch_, data.rows.count - first));
     }
   });
   Part sum;
@@ -224,14 +239,76 @@ SliceResult Trainer::evaluate(const EvaluationData& data) {
     sum.rows += part.rows;
     sum.rows_correct += part.rows_correct;
   }
-  SliceResult out;
-  out.tokens = sum.tokens;
-  out.rows = sum.rows;
-  if (sum.tokens == 0) return out;
-  out.loss = sum.loss / static_cast<double>(sum.tokens);
-  out.token_accuracy = static_cast<double>(sum.correct) / static_cast<double>(sum.tokens);
-  out.sequence_accuracy = static_cast<double>(sum.rows_correct) / static_cast<double>(sum.rows);
-  return out;
+  return sum;
+}
+
+Trainer::Part Trainer::score(Tape& tape, const EvaluationData& data, std::int64_t first, std::int64_t count) const {
+  const Scored batch = gather(tape, data.rows, first, count, count * task_->max_targets(data.slice));
+  const Tensor hidden = model_->hidden(tape, batch.ids, {0, false, batch.starts, {}});
+  Tensor correct;
+  const Tensor losses = ops::cross_entropy(tape, model_->head(tape, ops::gather_rows(tape, hidden, batch.index)),
+                                           batch.targets, &correct);
+  Part part;
+  part.loss = sum_of(losses);
+  std::int64_t at = 0;
+  for (const std::int64_t scored : batch.per_row) {
+    const auto* begin = correct.as<std::int32_t>() + at;
+    part.count_row(scored, std::count(begin, begin + scored, 1));
+    at += scored;
+  }
+  return part;
+}
+
+SliceResult Trainer::evaluate(const EvaluationData& data) {
+  const Part sum = over_parts(data, [&](Tape& tape, std::int64_t first, std::int64_t count) { return score(tape, data, first, count); });
+  const double loss = sum.tokens > 0 ? sum.loss / static_cast<double>(sum.tokens) : 0.0;
+  return {loss, sum.token_accuracy(), sum.sequence_accuracy(), sum.tokens, sum.rows};
+}
+
+/// The class that is most likely after the last of these tokens, for every row.
+std::vector<std::int32_t> Trainer::predict(Tape& tape, const Tensor& ids, std::int64_t offset, std::vector<State>& states) const {
+  const std::int64_t rows = ids.size(0), time = ids.size(1);
+  const Tensor hidden = model_->hidden(tape, ids, {offset, false, {}, {}}, &states);
+  const Tensor last = tape.empty({rows}, Dtype::i32);
+  for (std::int64_t r = 0; r < rows; ++r) last.as<std::int32_t>()[r] = static_cast<std::int32_t>(r * time + time - 1);
+  const Tensor best = ops::argmax(tape, model_->head(tape, ops::gather_rows(tape, hidden, last)));
+  return {best.as<std::int32_t>(), best.as<std::int32_t>() + rows};
+}
+
+Trainer::Part Trainer::decode_rows(Tape& tape, const EvaluationData& data, std::int64_t first, std::int64_t count) const {
+  const Rows& rows = data.rows;
+  const std::int64_t prompt = task_->prompt(data.slice);
+  PHASOR_CHECK(prompt > 0 && rows.streams == 1 && rows.starts.empty(), "decoding needs a prompt, one stream and unpacked rows");
+  const auto target = [&](std::int64_t r, std::int64_t t) { return rows.targets[static_cast<std::size_t>((first + r) * rows.tokens + t)]; };
+  std::vector<State> states(static_cast<std::size_t>(model_->layers()));
+  std::vector<std::int64_t> scored(static_cast<std::size_t>(count)), right(scored);
+  Tensor ids = tape.empty({count, prompt}, Dtype::i32);
+  for (std::int64_t r = 0; r < count; ++r)
+    std::copy_n(rows.ids.data() + (first + r) * rows.tokens, prompt, ids.as<std::int32_t>() + r * prompt);
+  std::int64_t offset = 0;
+  for (std::int64_t t = prompt - 1; t < rows.tokens; ++t) {
+    bool any = false;
+    for (std::int64_t r = 0; r < count; ++r) any = any || target(r, t) >= 0;
+    if (!any) break;
+    const std::vector<std::int32_t> guess = predict(tape, ids, offset, states);
+    offset = t + 1;
+    ids = tape.empty({count, 1}, Dtype::i32);
+    for (std::int64_t r = 0; r < count; ++r) {
+      const std::int32_t own = guess[static_cast<std::size_t>(r)];
+      ids.as<std::int32_t>()[r] = own + static_cast<std::int32_t>(task_->classes().first);
+      if (target(r, t) < 0) continue;
+      ++scored[static_cast<std::size_t>(r)];
+      right[static_cast<std::size_t>(r)] += own == target(r, t) ? 1 : 0;
+    }
+  }
+  Part part;
+  for (std::size_t r = 0; r < scored.size(); ++r) part.count_row(scored[r], right[r]);
+  return part;
+}
+
+FreeResult Trainer::decode(const EvaluationData& data) {
+  const Part sum = over_parts(data, [&](Tape& tape, std::int64_t first, std::int64_t count) { return decode_rows(tape, data, first, count); });
+  return {sum.token_accuracy(), sum.sequence_accuracy(), sum.tokens, sum.rows};
 }
 
 }  // namespace phasor

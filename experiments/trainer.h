@@ -1,15 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/graph/tape.h"
 #include "core/nn/model.h"
-#include "core/optim/adamw.h"
+#include "core/optim/optimizer.h"
 #include "core/optim/schedule.h"
 #include "experiments/data.h"
+#include "experiments/order.h"
 #include "experiments/spec.h"
 #include "experiments/thread_pool.h"
 
@@ -30,6 +32,12 @@ struct SliceResult {
   std::int64_t tokens = 0, rows = 0;  // scored
 };
 
+/// The same when the model continues by itself after the prompt: a wrong token is read as the next input.
+struct FreeResult {
+  double token_accuracy = 0.0, sequence_accuracy = 0.0;
+  std::int64_t tokens = 0, rows = 0;
+};
+
 /// A model in training. A batch is dealt to a fixed number of lanes; a lane works through its rows in micro-batches, in
 /// order, into its own gradient buffer; the buffers are added in the order of the lanes. Threads take lanes, so the bits
 /// do not depend on them. Means are over all supervised tokens of the batch, exactly.
@@ -41,10 +49,16 @@ class Trainer {
   StepResult step();  // the next update
   std::int64_t steps_done() const { return steps_done_; }
   SliceResult evaluate(const EvaluationData& data);
+  /// Greedy decoding, token by token with carried state. Only for slices with a prompt (Task::prompt).
+  FreeResult decode(const EvaluationData& data);
+  /// Goes on after so many steps; parameters and the optimiser's memory have been restored through the accessors.
+  void resume(std::int64_t steps, std::int64_t updates);
 
   const Task& task() const { return *task_; }
-  const Slice& train_slice() const { return train_slice_; }
+  /// Positions of all batches so far.
+  std::int64_t tokens_seen() const { return tokens_seen_; }
   const ParameterStore& parameters() const { return parameters_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
   std::int64_t micro_batch() const { return micro_batch_; }
   ThreadPool& pool() { return pool_; }
   /// Collects time per kernel from now on (phasor bench); nullptr stops.
@@ -56,22 +70,28 @@ class Trainer {
  private:
   struct Lane;
   struct Scored;
-  void draw_batch(Lane& lane, std::int64_t step);
-  void forward_backward(Lane& lane, std::int64_t targets);
+  struct Part;
+  void draw_batch(Lane& lane, const BatchSource& source);
+  void forward_backward(Lane& lane, const Slice& slice, std::int64_t step, std::int64_t targets);
   static Scored gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity);
+  /// Sums over all micro-batches of evaluation rows, dealt to lanes.
+  Part over_parts(const EvaluationData&, const std::function<Part(Tape&, std::int64_t first, std::int64_t count)>& work);
+  Part score(Tape&, const EvaluationData&, std::int64_t first, std::int64_t count) const;
+  Part decode_rows(Tape&, const EvaluationData&, std::int64_t first, std::int64_t count) const;
+  std::vector<std::int32_t> predict(Tape&, const Tensor& ids, std::int64_t offset, std::vector<State>&) const;
   void add_lanes();
 
   const ExperimentSpec& spec_;
   std::unique_ptr<Task> task_;
-  Slice train_slice_;
+  std::vector<Slice> train_slices_;
   std::int64_t micro_batch_;
   ParameterStore parameters_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<AdamW> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   Schedule schedule_;
   ThreadPool pool_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::int64_t steps_done_ = 0;
+  std::int64_t steps_done_ = 0, tokens_seen_ = 0;
 };
 
 }  // namespace phasor

@@ -2,15 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
 #include "core/ops/revision.h"
-#include "experiments/curve.h"
+#include "experiments/checkpoint.h"
 #include "experiments/trainer.h"
 
 namespace phasor {
@@ -23,140 +25,6 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 /// Four digits; a NaN without its sign.
 std::string short_text(double value) { return std::isnan(value) ? "nan" : fmt::format("{:.4g}", value); }
 
-/// One trial from the first step to the record. Members are what the phases share.
-class Run {
- public:
-  Run(const ExperimentSpec& spec, results::TrialRecord& record, const std::function<void(const TrialProgress&)>& watch,
-      const std::function<bool()>& stop)
-      : spec_(spec), record_(record), watch_(watch), stop_(stop), trainer_(spec) {
-    for (const Split split : {Split::valid, Split::test})
-      for (const Slice& slice : trainer_.task().slices(split)) {
-        data_.push_back(make_evaluation_data(trainer_.task(), slice, static_cast<std::uint64_t>(spec.eval_seed)));
-        record.provenance.emplace_back(fmt::format("data.{}.{}", to_text(split), slice.length), data_.back().hash);
-      }
-    const TrainingRows training(trainer_.task(), trainer_.train_slice(), static_cast<std::uint64_t>(spec.seed));
-    for (const EvaluationData& data : data_)
-      shared_.emplace_back(fmt::format("shared_rows.{}.{}", to_text(data.slice.split), data.slice.length),
-                           static_cast<double>(training.shared(data)));
-    for (const ParameterEntry& entry : trainer_.parameters().entries())
-      record.parameters.push_back({entry.name, entry.count(), entry.frozen,
-                                   !entry.frozen && (spec.optimizer.adamw.decay == "all" || entry.decays)});
-  }
-
-  void train() {
-    const auto start = Clock::now();
-    const std::int64_t steps = spec_.train.steps;
-    while (trainer_.steps_done() < steps && record_.status == results::Status::done) {
-      const StepResult result = trainer_.step();
-      const std::int64_t step = trainer_.steps_done();
-      note_step(step, result);
-      if (record_.status != results::Status::done) break;
-      if (watch_) watch_({step, steps, result.loss, result.lr, result.grad_norm, "train"});
-      if (step < steps && spec_.train.eval_every > 0 && step % spec_.train.eval_every == 0) {
-        const auto pause = Clock::now();
-        evaluate(Split::valid, step);
-        evaluation_seconds_ += seconds_since(pause);
-      }
-      if (stop_ && stop_() && step < steps) {
-        record_.status = results::Status::error;
-        record_.message = fmt::format("interrupted after step {} of {}", step, steps);
-      }
-    }
-    train_seconds_ = seconds_since(start) - evaluation_seconds_;
-    if (record_.status != results::Status::done) return;
-    final_ = true;
-    evaluate(Split::valid, steps);
-    evaluate(Split::test, steps);
-  }
-
-  /// The numbers that need the whole run.
-  void summarise(Clock::time_point start) {
-    const std::int64_t done = trainer_.steps_done();
-    const ParameterStore& parameters = trainer_.parameters();
-    const std::int64_t tokens = done * spec_.train.batch * trainer_.task().tokens(trainer_.train_slice());
-    record_.summary = {
-        {"steps", static_cast<double>(done)},
-        {"steps_to_solve", steps_to_solve_},
-        {"steps_without_targets", static_cast<double>(without_targets_)},
-        {"spikes", static_cast<double>(spikes_.spikes())},
-        {"clipped_share", done > 0 ? static_cast<double>(clipped_) / static_cast<double>(done) : 0.0},
-        {"tokens", static_cast<double>(tokens)},
-        {"parameters", static_cast<double>(parameters.total())},
-        {"parameters_frozen", static_cast<double>(parameters.total() - parameters.total(false))},
-        {"chance", trainer_.task().chance()},
-        {"seconds", seconds_since(start)},
-        {"step_ms", done > 0 ? 1e3 * train_seconds_ / static_cast<double>(done) : 0.0},
-    };
-    record_.summary.insert(record_.summary.end(), shared_.begin(), shared_.end());
-    const Tensor& flat = parameters.flat();
-    if (flat.dtype() == Dtype::f64)
-      bits_.update_values(std::span<const double>(flat.as<double>(), static_cast<std::size_t>(flat.size())));
-    else
-      bits_.update_values(std::span<const float>(flat.as<float>(), static_cast<std::size_t>(flat.size())));
-    record_.bits = bits_.hex();
-  }
-
- private:
-  void note_step(std::int64_t step, const StepResult& result) {
-    if (result.targets == 0) {
-      ++without_targets_;
-      if (without_targets_ == spec_.train.steps) {
-        record_.status = results::Status::error;
-        record_.message = "no step had a supervised token: the task scores nothing";
-      }
-      return;
-    }
-    bits_.update_value(result.loss);
-    bits_.update_value(result.grad_norm);
-    clipped_ += result.clipped ? 1 : 0;
-    spikes_.add(result.grad_norm);
-    const bool finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
-    if (step % spec_.run.log_every == 0 || step == spec_.train.steps || step == 1 || !finite)
-      record_.steps.push_back({step, result.loss, result.lr, result.grad_norm, result.clipped});
-    if (!finite) {
-      record_.status = results::Status::diverged;
-      record_.message = fmt::format("step {}: loss {}, gradient norm {} (at the step before: {})", step, short_text(result.loss),
-                                    short_text(result.grad_norm), last_norm_ ? short_text(*last_norm_) : "none");
-    }
-    last_norm_ = result.grad_norm;
-  }
-
-  void evaluate(Split split, std::int64_t step) {
-    bool first = true;
-    for (const EvaluationData& data : data_) {
-      if (data.slice.split != split) continue;
-      if (watch_) watch_({step, spec_.train.steps, 0.0, 0.0, 0.0, to_text(split)});
-      const SliceResult result = trainer_.evaluate(data);
-      const auto add = [&](const char* metric, double value, std::int64_t count) {
-        record_.evals.push_back({step, to_text(split), metric, data.slice.length, value, count});
-        if (final_) bits_.update_value(value);
-      };
-      add("loss", result.loss, result.tokens);
-      add("token_accuracy", result.token_accuracy, result.tokens);
-      add("sequence_accuracy", result.sequence_accuracy, result.rows);
-      // Solved: at the first slice of valid, the training length.
-      if (split == Split::valid && first && std::isnan(steps_to_solve_) && result.sequence_accuracy >= spec_.train.solved_at)
-        steps_to_solve_ = static_cast<double>(step);
-      first = false;
-    }
-  }
-
-  const ExperimentSpec& spec_;
-  results::TrialRecord& record_;
-  const std::function<void(const TrialProgress&)>& watch_;
-  const std::function<bool()>& stop_;
-  Trainer trainer_;
-  std::vector<EvaluationData> data_;
-  std::vector<std::pair<std::string, double>> shared_;  // evaluation rows that are training rows too
-  ContentHash bits_;
-  SpikeCounter spikes_;
-  std::optional<double> last_norm_;
-  std::int64_t clipped_ = 0, without_targets_ = 0;
-  double steps_to_solve_ = std::numeric_limits<double>::quiet_NaN();
-  double train_seconds_ = 0.0, evaluation_seconds_ = 0.0;
-  bool final_ = false;
-};
-
 void add_revisions(const ExperimentSpec& spec, results::TrialRecord& record) {
   const Registry& registry = spec.registry();
   const auto add = [&](const char* kind, const PluginInfo& info) {
@@ -166,29 +34,222 @@ void add_revisions(const ExperimentSpec& spec, results::TrialRecord& record) {
   add("task", registry.find_task(spec.task.name)->info);
   add("backbone", registry.find_backbone(spec.backbone.name)->info);
   add("encoding", registry.find_encoding(spec.encoding.name)->info);
+  if (spec.other_backbone.options == nullptr) return;
+  add("backbone", registry.find_backbone(spec.other_backbone.name)->info);
+  add("encoding", registry.find_encoding(spec.other_encoding.name)->info);
 }
+
+/// Hash of numbers, each with the hash so far: it can go on from its text.
+class BitsChain {
+ public:
+  explicit BitsChain(std::string hex) : hex_(std::move(hex)) {}
+  template <class T>
+  void add(std::span<const T> values) {
+    ContentHash hash;
+    hash.update(hex_);
+    hash.update_values(values);
+    hex_ = hash.hex();
+  }
+  void add(double value) { add(std::span<const double>(&value, 1)); }
+  void add(const Tensor& values) {
+    const auto size = static_cast<std::size_t>(values.size());
+    if (values.dtype() == Dtype::f64)
+      add(std::span<const double>(values.as<double>(), size));
+    else
+      add(std::span<const float>(values.as<float>(), size));
+  }
+  const std::string& hex() const { return hex_; }
+
+ private:
+  std::string hex_;
+};
+
+/// One trial from the first step to the record. Members are what the phases share.
+class Run {
+ public:
+  Run(const ExperimentSpec& spec, results::TrialRecord& record, const TrialSettings& settings)
+      : spec_(spec), record_(record), settings_(settings), trainer_(spec) {
+    for (const Split split : {Split::valid, Split::test})
+      for (const Slice& slice : trainer_.task().slices(split)) {
+        data_.push_back(make_evaluation_data(trainer_.task(), slice, static_cast<std::uint64_t>(spec.eval_seed)));
+        record.provenance.emplace_back(fmt::format("data.{}.{}", to_text(split), slice.length), data_.back().hash);
+      }
+    for (const ParameterEntry& entry : trainer_.parameters().entries())
+      record.parameters.push_back({entry.name, entry.count(), entry.frozen,
+                                   !entry.frozen && (spec.optimizer.decay().decay == "all" || entry.decays)});
+    go_on();
+  }
+
+  void train() {
+    const std::int64_t steps = spec_.train.steps;
+    while (trainer_.steps_done() < steps && record_.status == results::Status::done) {
+      const auto start = Clock::now();
+      const StepResult result = trainer_.step();
+      const std::int64_t step = trainer_.steps_done();
+      note_step(step, result);
+      counts_.train_seconds += seconds_since(start);
+      if (record_.status != results::Status::done) break;
+      if (settings_.watch) settings_.watch({step, steps, result.loss, result.lr, result.grad_norm, "train"});
+      if (step < steps && spec_.train.eval_every > 0 && step % spec_.train.eval_every == 0) evaluate(Split::valid, step);
+      const bool stopped = settings_.stop && settings_.stop() && step < steps;
+      if (stopped || (spec_.run.checkpoint_every > 0 && step % spec_.run.checkpoint_every == 0) || step == steps) keep(step == steps);
+      if (stopped) {
+        record_.status = results::Status::error;
+        record_.message = fmt::format("interrupted after step {} of {}", step, steps);
+      }
+    }
+    if (record_.status != results::Status::done) return;
+    final_ = true;
+    evaluate(Split::valid, steps);
+    evaluate(Split::test, steps);
+  }
+
+  /// The numbers that need the whole run.
+  void summarise() {
+    const std::int64_t done = trainer_.steps_done();
+    const ParameterStore& parameters = trainer_.parameters();
+    const auto share = [&](double count) { return done > 0 ? count / static_cast<double>(done) : 0.0; };
+    record_.summary = {
+        {"steps", static_cast<double>(done)},
+        {"steps_to_solve", counts_.steps_to_solve},
+        {"steps_without_targets", static_cast<double>(counts_.without_targets)},
+        {"spikes", static_cast<double>(counts_.spikes.spikes())},
+        {"clipped_share", share(static_cast<double>(counts_.clipped))},
+        {"tokens", static_cast<double>(trainer_.tokens_seen())},
+        {"parameters", static_cast<double>(parameters.total())},
+        {"parameters_frozen", static_cast<double>(parameters.total() - parameters.total(false))},
+        {"chance", trainer_.task().chance()},
+        {"resumed", resumed_ ? 1.0 : 0.0},
+    };
+    add_overlap();
+    record_.summary.emplace_back("seconds", counts_.seconds + seconds_since(start_));
+    record_.summary.emplace_back("step_ms", 1e3 * share(counts_.train_seconds));
+    BitsChain bits(counts_.bits);
+    for (const double value : final_values_) bits.add(value);
+    bits.add(parameters.flat());
+    record_.bits = bits.hex();
+    if (settings_.folder.empty() || spec_.run.keep_checkpoint) return;
+    if (record_.status == results::Status::done || record_.status == results::Status::diverged)
+      remove_checkpoint(settings_.folder, record_.id);
+  }
+
+ private:
+  void go_on() {
+    if (settings_.folder.empty()) return;
+    std::string warning;
+    const auto checkpoint = load_checkpoint(settings_.folder, record_, trainer_, warning);
+    if (!warning.empty() && settings_.warn) settings_.warn(warning);
+    if (!checkpoint) return;
+    record_.steps = checkpoint->record.steps;
+    record_.evals = checkpoint->record.evals;
+    counts_ = checkpoint->counts;
+    resumed_ = true;
+  }
+
+  /// Writes a checkpoint if the trial has them; at the end only when it is to be kept. A disk that is full stops no trial.
+  void keep(bool at_end) {
+    const bool wanted = at_end ? spec_.run.keep_checkpoint : spec_.run.checkpoint_every > 0;
+    if (settings_.folder.empty() || !wanted) return;
+    Checkpoint checkpoint{record_, counts_};
+    checkpoint.counts.seconds += seconds_since(start_);
+    try {
+      save_checkpoint(settings_.folder, checkpoint, trainer_);
+    } catch (const UserError& error) {
+      if (settings_.warn) settings_.warn(fmt::format("no checkpoint at step {}: {}", trainer_.steps_done(), error.what()));
+    }
+  }
+
+  void add_overlap() {
+    const std::int64_t rows = trainer_.steps_done() * spec_.train.batch;
+    const OverlapReport report = measure_overlap(trainer_.task(), static_cast<std::uint64_t>(spec_.seed), rows, data_);
+    for (std::size_t i = 0; i < data_.size(); ++i) {
+      const std::string where = fmt::format("{}.{}", to_text(data_[i].slice.split), data_[i].slice.length);
+      record_.summary.emplace_back("shared_rows." + where, static_cast<double>(report.slices[i].shared));
+      record_.summary.emplace_back("shared_by_chance." + where, report.slices[i].by_chance);
+    }
+    record_.summary.emplace_back("shared_rows_compared", static_cast<double>(report.rows_compared));
+  }
+
+  void note_step(std::int64_t step, const StepResult& result) {
+    if (result.targets == 0) {
+      ++counts_.without_targets;
+      if (counts_.without_targets == spec_.train.steps) {
+        record_.status = results::Status::error;
+        record_.message = "no step had a supervised token: the task scores nothing";
+      }
+      return;
+    }
+    BitsChain bits(counts_.bits);
+    bits.add(std::span<const double>(std::array{result.loss, result.grad_norm}));
+    counts_.bits = bits.hex();
+    counts_.clipped += result.clipped ? 1 : 0;
+    counts_.spikes.add(result.grad_norm);
+    const bool finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
+    if (step % spec_.run.log_every == 0 || step == spec_.train.steps || step == 1 || !finite)
+      record_.steps.push_back({step, result.loss, result.lr, result.grad_norm, result.clipped});
+    if (!finite) {
+      record_.status = results::Status::diverged;
+      record_.message = fmt::format("step {}: loss {}, gradient norm {} (at the step before: {})", step, short_text(result.loss),
+                                    short_text(result.grad_norm), counts_.last_norm ? short_text(*counts_.last_norm) : "none");
+    }
+    counts_.last_norm = result.grad_norm;
+  }
+
+  void add_value(std::int64_t step, const Slice& slice, const char* metric, double value, std::int64_t count) {
+    record_.evals.push_back({step, to_text(slice.split), metric, slice.length, value, count});
+    if (final_) final_values_.push_back(value);
+  }
+
+  void evaluate(Split split, std::int64_t step) {
+    bool first = true;
+    for (const EvaluationData& data : data_) {
+      if (data.slice.split != split) continue;
+      if (settings_.watch) settings_.watch({step, spec_.train.steps, 0.0, 0.0, 0.0, to_text(split)});
+      const SliceResult result = trainer_.evaluate(data);
+      add_value(step, data.slice, "loss", result.loss, result.tokens);
+      add_value(step, data.slice, "token_accuracy", result.token_accuracy, result.tokens);
+      add_value(step, data.slice, "sequence_accuracy", result.sequence_accuracy, result.rows);
+      // Solved: at the first slice of valid, the training length.
+      if (split == Split::valid && first && std::isnan(counts_.steps_to_solve) && result.sequence_accuracy >= spec_.train.solved_at)
+        counts_.steps_to_solve = static_cast<double>(step);
+      first = false;
+      if (!final_ || trainer_.task().prompt(data.slice) == 0) continue;
+      const FreeResult free = trainer_.decode(data);
+      add_value(step, data.slice, "free_token_accuracy", free.token_accuracy, free.tokens);
+      add_value(step, data.slice, "free_sequence_accuracy", free.sequence_accuracy, free.rows);
+    }
+  }
+
+  const Clock::time_point start_ = Clock::now();
+  const ExperimentSpec& spec_;
+  results::TrialRecord& record_;
+  const TrialSettings& settings_;
+  Trainer trainer_;
+  std::vector<EvaluationData> data_;
+  TrialCounts counts_;
+  std::vector<double> final_values_;  // of the last evaluation
+  bool final_ = false, resumed_ = false;
+};
 
 }  // namespace
 
-results::TrialRecord run_trial(const ExperimentSpec& spec, const std::string& command,
-                               const std::function<void(const TrialProgress&)>& watch, const std::function<bool()>& stop) {
-  const auto start = Clock::now();
+results::TrialRecord run_trial(const ExperimentSpec& spec, const TrialSettings& settings) {
   Trial trial = make_trial(spec);
   results::TrialRecord record;
   record.id = std::move(trial.id);
   record.spec = std::move(trial.spec);
   record.provenance = machine_provenance();
   record.provenance.emplace_back("device", "cpu");
-  record.provenance.emplace_back("command", command);
+  record.provenance.emplace_back("command", settings.command);
   add_revisions(spec, record);
   const auto fail = [&](const std::string& message) {
     record.status = results::Status::error;
     record.message = message;
   };
   try {
-    Run run(spec, record, watch, stop);
+    Run run(spec, record, settings);
     run.train();
-    run.summarise(start);
+    run.summarise();
   } catch (const std::bad_alloc&) {
     fail("out of memory");
   } catch (const std::exception& error) {

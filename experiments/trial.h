@@ -18,11 +18,19 @@ struct TrialProgress {
   std::string phase;  // "train", "valid", "test"
 };
 
+/// How a trial is carried out; none of it changes a bit of the result.
+struct TrialSettings {
+  std::string command = {};  // for the provenance
+  std::function<void(const TrialProgress&)> watch = {};  // may be empty, as the others
+  std::function<bool()> stop = {};                       // asked after every step; true ends the trial with "interrupted"
+  std::function<void(const std::string&)> warn = {};     // one line
+  std::string folder = {};   // of checkpoints (experiments/checkpoint.h); empty: none are written or read
+};
+
 /// Trains, evaluates and returns the record; never throws for what goes wrong inside the trial: that is a status and a
-/// message. `command` goes to the provenance. `stop` (may be empty) is asked after every step; when it says true the
-/// trial ends with status error, message "interrupted".
-results::TrialRecord run_trial(const ExperimentSpec& spec, const std::string& command,
-                               const std::function<void(const TrialProgress&)>& watch, const std::function<bool()>& stop);
+/// message. Goes on from a checkpoint where `folder` has one. With run.checkpoint_every an interrupted trial leaves one; a
+/// trial that has ended leaves none, unless run.keep_checkpoint.
+results::TrialRecord run_trial(const ExperimentSpec& spec, const TrialSettings& settings);
 
 /// Facts of this build and machine: commit, dirty, host, processor, instruction_set, compiler, flags, libraries.
 std::vector<std::pair<std::string, std::string>> machine_provenance();

@@ -154,6 +154,10 @@ void Writer::column(const std::string& path, const std::vector<double>& values, 
   put_column(inside_->file.id(), path, H5T_IEEE_F64LE, values.data(), values.size(), sizeof(double), unit);
 }
 
+void Writer::column(const std::string& path, const std::vector<float>& values) {
+  put_column(inside_->file.id(), path, H5T_IEEE_F32LE, values.data(), values.size(), sizeof(float), "");
+}
+
 void Writer::column(const std::string& path, const std::vector<std::int64_t>& values, const std::string& unit) {
   put_column(inside_->file.id(), path, H5T_STD_I64LE, values.data(), values.size(), sizeof(std::int64_t), unit);
 }
@@ -268,6 +272,13 @@ bool Reader::has(const std::string& path) const {
 std::vector<double> Reader::doubles(const std::string& path) const {
   std::string bytes;
   std::vector<double> values(inside_->read(path, H5T_FLOAT, H5T_NATIVE_DOUBLE, bytes));
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(values.data()));
+  return values;
+}
+
+std::vector<float> Reader::floats(const std::string& path) const {
+  std::string bytes;
+  std::vector<float> values(inside_->read(path, H5T_FLOAT, H5T_NATIVE_FLOAT, bytes));
   std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(values.data()));
   return values;
 }

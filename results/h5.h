@@ -28,6 +28,7 @@ class Writer {
 
   void group(const std::string& path);
   void column(const std::string& path, const std::vector<double>& values, const std::string& unit = "");
+  void column(const std::string& path, const std::vector<float>& values);
   void column(const std::string& path, const std::vector<std::int64_t>& values, const std::string& unit = "");
   void column(const std::string& path, const std::vector<std::uint8_t>& values);  // booleans, 0 or 1
   void column(const std::string& path, const std::vector<std::string>& values);   // UTF-8 of fixed length, null-padded
@@ -53,6 +54,7 @@ class Reader {
 
   bool has(const std::string& path) const;
   std::vector<double> doubles(const std::string& path) const;
+  std::vector<float> floats(const std::string& path) const;
   std::vector<std::int64_t> integers(const std::string& path) const;
   std::vector<std::uint8_t> flags(const std::string& path) const;
   std::vector<std::string> strings(const std::string& path) const;

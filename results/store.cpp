@@ -72,23 +72,6 @@ void put_pairs(h5::Writer& file, const std::string& group, const std::vector<std
   file.column(group + "/value", column_of<Value>(pairs, [](const auto& p) { return p.second; }));
 }
 
-std::string image_of(const TrialRecord& record) {
-  h5::Writer file;
-  file.attribute("format", format_version);
-  file.attribute("id", record.id);
-  file.attribute("status", std::string(to_text(record.status)));
-  file.attribute("message", record.message);
-  file.attribute("bits", record.bits);
-  file.column("spec", std::vector<std::string>{record.spec.canonical()});
-  put_steps(file, record.steps);
-  put_evals(file, record.evals);
-  put_parameters(file, record.parameters);
-  put_pairs(file, "summary", record.summary);
-  put_pairs(file, "provenance", record.provenance);
-  file.attribute("complete", 1);  // last, so that a file that lacks anything lacks this
-  return file.image();
-}
-
 template <class Column>
 void same_length(const std::string& group, std::size_t expected, const std::vector<Column>& column) {
   if (column.size() != expected) throw h5::Failure("the columns of " + group + " differ in length");
@@ -164,8 +147,44 @@ Json take_spec(const h5::Reader& file) {
   return parse_json(text[0], "spec");
 }
 
-TrialRecord record_of(const std::string& image) {
-  const h5::Reader file(image);
+/// The reason when `file` is not a whole trial of the name `id` (empty = any), else empty; `record` is filled.
+std::string try_load(const std::string& file, const std::string& id, TrialRecord& record) {
+  try {
+    record = read_record(h5::Reader(read_file(file)));
+  } catch (const h5::Failure& failure) {
+    return failure.what();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  if (!id.empty() && record.id != id) return "holds trial " + record.id + ", the name says " + id;
+  return "";
+}
+
+}  // namespace
+
+const char* to_text(Status status) {
+  for (const auto& [known, name] : status_names) {
+    if (known == status) return name;
+  }
+  throw InternalError("unknown status of a trial");
+}
+
+void write_record(h5::Writer& file, const TrialRecord& record) {
+  file.attribute("format", format_version);
+  file.attribute("id", record.id);
+  file.attribute("status", std::string(to_text(record.status)));
+  file.attribute("message", record.message);
+  file.attribute("bits", record.bits);
+  file.column("spec", std::vector<std::string>{record.spec.canonical()});
+  put_steps(file, record.steps);
+  put_evals(file, record.evals);
+  put_parameters(file, record.parameters);
+  put_pairs(file, "summary", record.summary);
+  put_pairs(file, "provenance", record.provenance);
+  file.attribute("complete", 1);  // last, so that a file that lacks anything lacks this
+}
+
+TrialRecord read_record(const h5::Reader& file) {
   if (!file.has_attribute("format")) throw h5::Failure("an HDF5 file, but not of a phasor trial (no attribute format)");
   if (const std::int64_t format = file.integer_attribute("format"); format != format_version) {
     throw h5::Failure("format " + std::to_string(format) + ", this program reads format " +
@@ -188,37 +207,17 @@ TrialRecord record_of(const std::string& image) {
   return record;
 }
 
-/// The reason when `file` is not a whole trial of the name `id` (empty = any), else empty; `record` is filled.
-std::string try_load(const std::string& file, const std::string& id, TrialRecord& record) {
-  try {
-    record = record_of(read_file(file));
-  } catch (const h5::Failure& failure) {
-    return failure.what();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  if (!id.empty() && record.id != id) return "holds trial " + record.id + ", the name says " + id;
-  return "";
-}
-
-}  // namespace
-
-const char* to_text(Status status) {
-  for (const auto& [known, name] : status_names) {
-    if (known == status) return name;
-  }
-  throw InternalError("unknown status of a trial");
-}
-
 void save(const TrialRecord& record, const std::string& folder) {
   PHASOR_CHECK(!record.id.empty() && record.id.find('/') == std::string::npos, "a trial needs an id to be saved");
-  write_whole(folder, record.id + ".h5", record.id, image_of(record));
+  h5::Writer file;
+  write_record(file, record);
+  write_whole(folder, record.id + ".h5", record.id, file.image());
 }
 
 TrialRecord load(const std::string& file) {
   const std::string image = read_file(file);
   try {
-    return record_of(image);
+    return read_record(h5::Reader(image));
   } catch (const h5::Failure& failure) {
     throw UserError(file + ": " + failure.what());
   } catch (const UserError& error) {

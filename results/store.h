@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "results/h5.h"
 #include "results/record.h"
 
 namespace phasor::results {
@@ -11,6 +12,10 @@ namespace phasor::results {
 /// Writes `<folder>/<id>.h5`: built in memory, written aside, fsync'ed, renamed. UserError naming the path when the
 /// folder cannot be written.
 void save(const TrialRecord& record, const std::string& folder);
+
+/// The same into and from a file that holds more than a record (a checkpoint). `read` throws h5::Failure.
+void write_record(h5::Writer& file, const TrialRecord& record);
+TrialRecord read_record(const h5::Reader& file);
 
 /// Reads one file; UserError naming the file and what is wrong with it.
 TrialRecord load(const std::string& file);

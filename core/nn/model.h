@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "core/nn/mixer.h"
 #include "core/nn/parameters.h"
 #include "core/nn/state.h"
+#include "core/nn/task.h"
 #include "core/plugin/registry.h"
 #include "core/spec/fields.h"
 
@@ -20,8 +22,15 @@ namespace phasor {
 std::int64_t swiglu_width(std::int64_t dim, std::int64_t ratio);
 
 struct MlpOptions {
+  std::string kind = "swiglu";        // swiglu, gelu (two matrices with biases), identity, none
   std::optional<std::int64_t> width;  // inner; from the ratio when not set
   std::int64_t ratio = 4;
+  void fields(FieldList&);
+};
+
+struct EmbeddingOptions {
+  std::string kind = "learned";  // sphere: frozen random rows of length one, read and written through learned matrices
+  double dropout = 0.0;
   void fields(FieldList&);
 };
 
@@ -29,11 +38,17 @@ struct MlpOptions {
 struct ModelOptions {
   std::int64_t dim = 128;
   std::int64_t layers = 2;
+  std::string pattern = "a";  // a letter per layer, repeated: a = backbone, b = other_backbone
   double init_std = 0.02;
+  std::string residual_init = "plain";  // scaled: o_proj, down_proj and fc2 start at init_std / sqrt(2 layers)
+  std::string norm = "rms";             // rms, layer
   double norm_eps = 1e-6;
   bool tie_head = false;
+  EmbeddingOptions embedding;
   MlpOptions mlp;
-  void fields(FieldList&);  // without the backbone and the encoding, which the experiment adds
+  void fields(FieldList&);  // without the backbones and encodings, which the experiment adds
+  /// The letter of a layer.
+  char letter(std::int64_t layer) const { return pattern[static_cast<std::size_t>(layer) % pattern.size()]; }
 };
 
 /// A backbone and an encoding as chosen by an experiment.
@@ -42,36 +57,71 @@ struct MixerChoice {
   const Options* backbone_options = nullptr;
   const EncodingPlugin* encoding = nullptr;
   const Options* encoding_options = nullptr;
+  const MixerChoice* other = nullptr;  // of the layers that the pattern calls b; null: there are none
+};
+
+/// What the data ask of a model.
+struct DataShape {
+  std::int64_t vocabulary = 0;
+  Classes classes;            // what the head tells apart
+  std::int64_t streams = 1;   // token ids per position
+  std::int64_t max_time = 0;  // longest row in tokens; 0 = not known
+  explicit DataShape(std::int64_t tokens) : vocabulary(tokens), classes{0, tokens} {}
+  explicit DataShape(const Task&);
 };
 
 /// Why a choice cannot be built: the section of the experiment and the reason. Cheap; nothing is allocated.
 struct Misfit {
   std::string path, reason;
 };
-std::optional<Misfit> find_misfit(const ModelOptions&, const MixerChoice&);
+std::optional<Misfit> find_misfit(const ModelOptions&, const DataShape&, const MixerChoice&);
 
-/// ids -> embedding -> layers x (x += mixer(rms_norm(x)); x += swiglu(rms_norm(x))) -> rms_norm -> head (layers.md 2).
-/// Parameters: embeddings.weight, layers.i.{attn_norm.weight, attn.*, encoding.*, mlp_norm.weight,
-/// mlp.{gate,up,down}_proj.weight}, norm.weight, lm_head.weight.
+/// ids -> embedding -> layers x (x += mixer(norm(x)); x += mlp(norm(x))) -> norm -> head (layers.md 2). The mlp `identity`
+/// is the reference's way to leave it out, x += norm(x); `none` leaves x as it is. Several ids per position are looked up in
+/// the same table, put side by side and mapped to the width by a matrix.
+/// Parameters: embeddings.weight, [in_proj.*], [encoding.*], layers.i.{attn_norm.*, attn.*, encoding.*, mlp_norm.*, mlp.*},
+/// norm.*, [head_proj.*], [lm_head.weight].
 class Model {
  public:
   /// Declares all parameters. Throws UserError when there is a misfit.
-  Model(const ModelOptions&, std::int64_t vocabulary, const MixerChoice&, ParameterStore&);
+  Model(const ModelOptions&, const DataShape&, const MixerChoice&, ParameterStore&);
   ~Model();
 
-  /// ids i32 [batch, time] -> [batch, time, dim], after the final norm. `states`: one per layer, or null for whole
-  /// sequences.
-  Tensor hidden(Tape&, const Tensor& ids, const SequenceContext&, std::vector<State>* states = nullptr) const;
-  /// [rows.., dim] -> logits [rows.., vocabulary]. Called at scored positions only when training.
+  /// One tensor of ids per stream, i32 [batch, time] -> [batch, time, dim], after the final norm. `states`: one per layer,
+  /// or null for whole sequences.
+  Tensor hidden(Tape&, std::span<const Tensor> ids, const SequenceContext&, std::vector<State>* states = nullptr) const;
+  Tensor hidden(Tape& tape, const Tensor& ids, const SequenceContext& context, std::vector<State>* states = nullptr) const {
+    return hidden(tape, std::span(&ids, 1), context, states);
+  }
+  /// [rows.., dim] -> logits [rows.., classes]. Called at scored positions only when training.
   Tensor head(Tape&, const Tensor& hidden) const;
 
   std::int64_t layers() const { return static_cast<std::int64_t>(layers_.size()); }
 
  private:
+  struct Norm {
+    Parameter weight, bias;  // bias of a layer norm
+  };
+  struct Mlp {
+    std::int64_t width = 0;
+    Norm norm;
+    Parameter in, in_bias, out, out_bias;  // of a SwiGLU: gate and up side by side, no biases
+  };
   struct Layer;
+  Norm make_norm(const ParameterScope&, const std::string& name) const;
+  Mlp make_mlp(const ParameterScope&) const;
+  void make_embedding(const ParameterScope&, const DataShape&);
+  void make_head(const ParameterScope&, const DataShape&);
+  Tensor normed(Tape&, const Tensor& x, const Norm&) const;
+  Tensor after_mlp(Tape&, const Tensor& x, const Mlp&) const;
+  Tensor embedded(Tape&, std::span<const Tensor> ids, const SequenceContext&, State*) const;
+
   ModelOptions options_;
+  std::unique_ptr<Encoding> embedding_encoding_;  // only when the encoding acts on embeddings
   std::vector<std::unique_ptr<Layer>> layers_;
-  Parameter embedding_, norm_, head_;
+  Parameter embedding_, in_bias_, head_proj_, head_bias_, head_;
+  std::vector<Parameter> in_;  // one matrix [dim, dim] per stream; empty when ids are one and learned
+  Norm norm_;
 };
 
 }  // namespace phasor

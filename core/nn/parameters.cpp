@@ -1,6 +1,7 @@
 #include "core/nn/parameters.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
@@ -58,6 +59,20 @@ Parameter ParameterStore::stack(const std::vector<Parameter>& parts) {
   return whole;
 }
 
+Parameter ParameterStore::rows(const Parameter& matrix, std::int64_t first, std::int64_t count) {
+  PHASOR_CHECK(matrix.shape_.rank() == 2 && first >= 0 && first + count <= matrix.shape_[0], "rows of a parameter");
+  Parameter part = matrix;
+  part.offset_ += first * matrix.shape_[1];
+  part.shape_ = {count, matrix.shape_[1]};
+  return part;
+}
+
+void ParameterStore::scale_init(const std::vector<std::string>& endings, double factor) {
+  for (ParameterEntry& entry : entries_)
+    for (const std::string& ending : endings)
+      if (entry.init.kind == Init::Kind::normal && ends_with(entry.name, ending)) entry.init.a *= factor;
+}
+
 void ParameterStore::allocate(Dtype dtype) {
   PHASOR_CHECK(!flat_, "parameters are allocated once");
   flat_ = Tensor(arena_, dtype, {size_});
@@ -74,6 +89,7 @@ void ParameterStore::initialise(std::uint64_t seed) {
     const auto element = [&](std::int64_t i) {
       switch (entry.init.kind) {
         case Init::Kind::constant: return entry.init.a;
+        case Init::Kind::sphere:
         case Init::Kind::normal: return entry.init.a * random.normal(static_cast<std::uint64_t>(i));
         case Init::Kind::uniform:
           return entry.init.a + (entry.init.b - entry.init.a) * random.uniform(static_cast<std::uint64_t>(i));
@@ -82,11 +98,19 @@ void ParameterStore::initialise(std::uint64_t seed) {
       return 0.0;
     };
     const Tensor to = value(entry);
+    const std::int64_t width = entry.shape[-1];
+    const auto row_length = [&](std::int64_t i) {  // of the row that element i belongs to
+      double square = 0.0;
+      for (std::int64_t j = i / width * width; j < (i / width + 1) * width; ++j) square += element(j) * element(j);
+      return std::sqrt(square);
+    };
+    double length = 1.0;
     for (std::int64_t i = 0; i < entry.count(); ++i) {
+      if (entry.init.kind == Init::Kind::sphere && i % width == 0) length = row_length(i);
       if (flat_.dtype() == Dtype::f64)
-        to.as<double>()[i] = element(i);
+        to.as<double>()[i] = element(i) / length;
       else
-        to.as<float>()[i] = static_cast<float>(element(i));
+        to.as<float>()[i] = static_cast<float>(element(i) / length);
     }
   }
 }

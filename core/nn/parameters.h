@@ -12,7 +12,7 @@ namespace phasor {
 /// How a parameter starts. Random values are a function of (seed, full name, element), so adding a parameter does not
 /// change the others.
 struct Init {
-  enum class Kind { constant, normal, uniform, table };
+  enum class Kind { constant, normal, uniform, table, sphere };
   Kind kind = Kind::constant;
   double a = 0.0;  // constant: the value; normal: standard deviation; uniform: lower end
   double b = 0.0;  // uniform: upper end
@@ -22,6 +22,8 @@ struct Init {
   static Init ones() { return {Kind::constant, 1.0, 0.0, {}}; }
   static Init normal(double deviation) { return {Kind::normal, deviation, 0.0, {}}; }
   static Init uniform(double low, double high) { return {Kind::uniform, low, high, {}}; }
+  /// Rows (last axis) of length one, in a direction drawn uniformly.
+  static Init sphere() { return {Kind::sphere, 1.0, 0.0, {}}; }
   static Init table(std::vector<double> values) { return {Kind::table, 0.0, 0.0, std::move(values)}; }
 };
 
@@ -64,6 +66,10 @@ class ParameterStore {
   Parameter declare(std::string name, Shape shape, Init init, bool frozen, bool decays);
   /// Matrices that were declared one after the other and share the inner size, as one [sum of rows, inner].
   static Parameter stack(const std::vector<Parameter>& parts);
+  /// Some rows of a matrix, as a matrix.
+  static Parameter rows(const Parameter& matrix, std::int64_t first, std::int64_t count);
+  /// Declared normal weights whose name ends in one of these start smaller (or larger) by a factor.
+  void scale_init(const std::vector<std::string>& endings, double factor);
 
   void allocate(Dtype dtype);
   void initialise(std::uint64_t seed);

@@ -34,8 +34,30 @@ void adamw_cpu(const AdamWUpdate& a) {
   }
 }
 
+template <class T>
+void sgd_cpu(const SgdUpdate& a) {
+  T* p = static_cast<T*>(a.parameter.data) + a.begin;
+  const T* g = static_cast<const T*>(a.gradient.data) + a.begin;
+  const T clip = static_cast<T>(a.clip), decay = static_cast<T>(a.decay), momentum = static_cast<T>(a.momentum);
+  const T lr = static_cast<T>(a.lr);
+  if (a.moment.data == nullptr) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < a.count; ++i) p[i] -= lr * (clip * g[i] + decay * p[i]);
+    return;
+  }
+  T* m = static_cast<T*>(a.moment.data) + a.begin;
+  const T now = a.nesterov ? T(1) : T(0), then = a.nesterov ? momentum : T(1);
+#pragma omp simd
+  for (std::int64_t i = 0; i < a.count; ++i) {
+    const T gradient = clip * g[i] + decay * p[i];
+    m[i] = momentum * m[i] + gradient;
+    p[i] -= lr * (now * gradient + then * m[i]);
+  }
+}
+
 }  // namespace
 
+const Kernel<SgdUpdate> sgd_update{"sgd", sgd_cpu<float>, sgd_cpu<double>};
 const Kernel<SumSquares> sum_squares{"sum_squares", sum_squares_cpu<float>, sum_squares_cpu<double>};
 const Kernel<AdamWUpdate> adamw_update{"adamw", adamw_cpu<float>, adamw_cpu<double>};
 

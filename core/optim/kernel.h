@@ -20,7 +20,15 @@ struct AdamWUpdate {
   double rate, root;                  // lr / (1 - beta1^t); 1 / sqrt(1 - beta2^t)
 };
 
+struct SgdUpdate {
+  View parameter, gradient, moment;  // moment is absent without momentum
+  std::int64_t begin, count;
+  double clip, decay, momentum, lr;
+  bool nesterov;
+};
+
 extern const Kernel<SumSquares> sum_squares;
 extern const Kernel<AdamWUpdate> adamw_update;
+extern const Kernel<SgdUpdate> sgd_update;
 
 }  // namespace phasor

@@ -78,7 +78,7 @@ class Built {
     options.mlp.width = 8;
     const MixerChoice choice{plugins().find_backbone(pair.backbone), backbone_.get(), plugins().find_encoding(pair.encoding),
                              encoding_.get()};
-    model_ = std::make_unique<Model>(options, vocabulary, choice, store_);
+    model_ = std::make_unique<Model>(options, DataShape(vocabulary), choice, store_);
     store_.allocate(dtype);
     store_.initialise(11);
     gradients_ = Tensor(arena_, dtype, {store_.flat_size()});

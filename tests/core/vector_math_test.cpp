@@ -133,6 +133,15 @@ TYPED_TEST(VectorMath, SoftplusAndLogSigmoid) {
   EXPECT_LT(worst(points<T>(-100.0, 86.0), g, [](long double x) { return -softplus_exactly(-x); }), 4.0);
 }
 
+TYPED_TEST(VectorMath, NormalShare) {
+  using T = TypeParam;
+  const auto f = [](T x) { return normal_share(x); };
+  const auto want = [](long double x) { return 0.5L * std::erfc(-x / std::sqrt(2.0L)); };
+  EXPECT_LT(worst(points<T>(-40.0, 40.0), f, want, 1.0L), 4.0);
+  EXPECT_EQ(normal_share(T(0)), T(0.5));
+  EXPECT_TRUE(std::isnan(normal_share(std::numeric_limits<T>::quiet_NaN())));
+}
+
 TYPED_TEST(VectorMath, SinAndCosOfReducedAngles) {
   using T = TypeParam;
   const auto f = [](T x) { return math::sincos(x).sin; };

@@ -12,7 +12,7 @@ namespace {
 results::TrialRecord run(const std::string& patch) {
   ExperimentSpec spec(shipped_plugins());
   read_spec(spec, small_experiment(patch));
-  return run_trial(spec, "test", {}, {});
+  return run_trial(spec, {});
 }
 
 TEST(Trial, TrainsAndEvaluates) {
@@ -60,7 +60,7 @@ TEST(Trial, StopsWhenAsked) {
   ExperimentSpec spec(shipped_plugins());
   read_spec(spec, small_experiment());
   int asked = 0;
-  const results::TrialRecord record = run_trial(spec, "test", {}, [&] { return ++asked == 3; });
+  const results::TrialRecord record = run_trial(spec, {.stop = [&] { return ++asked == 3; }});
   EXPECT_EQ(record.status, results::Status::error);
   EXPECT_EQ(record.message, "interrupted after step 3 of 6");
 }

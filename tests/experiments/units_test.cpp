@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "core/nn/task.h"
 #include "experiments/curve.h"
 #include "experiments/order.h"
 #include "experiments/thread_pool.h"
@@ -45,6 +46,38 @@ TEST(TrainingRow, PlacesAreUniform) {
     for (std::int64_t i = 0; i < rows; ++i)
       if (training_row(static_cast<std::uint64_t>(seed), i, rows) == 0) sum += static_cast<double>(i);
   EXPECT_NEAR(sum / seeds, 24.5, 4 * 14.4 / 44.7);
+}
+
+TEST(BatchSource, OneSliceIsOneStream) {
+  const std::vector<Slice> slices = {{Split::train, 4, 100}};
+  for (const std::int64_t step : {0, 1, 9, 10, 57}) {
+    const BatchSource source = batch_source(3, step, slices, 7, false);
+    EXPECT_EQ(source.slice, 0u);
+    EXPECT_EQ(source.position, 7 * step);
+  }
+}
+
+TEST(BatchSource, AnEpochHasEveryBatchOfEverySliceOnce) {
+  const std::vector<Slice> slices = {{Split::train, 4, 100}, {Split::train, 8, 25}, {Split::train, 16, 30}};  // 10, 3, 3
+  for (const bool curriculum : {false, true}) {
+    std::vector<std::size_t> first_epoch, second_epoch;
+    std::vector<std::vector<std::int64_t>> places(3);
+    for (std::int64_t step = 0; step < 32; ++step) {
+      const BatchSource source = batch_source(5, step, slices, 10, curriculum);
+      places[source.slice].push_back(source.position);
+      (step < 16 ? first_epoch : second_epoch).push_back(source.slice);
+    }
+    const std::vector<std::int64_t> counts = {20, 6, 6};
+    for (std::size_t i = 0; i < 3; ++i) {
+      std::vector<std::int64_t>& own = places[i];
+      EXPECT_TRUE(!curriculum || std::is_sorted(own.begin(), own.end()));
+      std::sort(own.begin(), own.end());
+      ASSERT_EQ(static_cast<std::int64_t>(own.size()), counts[i]);
+      for (std::int64_t k = 0; k < counts[i]; ++k) EXPECT_EQ(own[static_cast<std::size_t>(k)], 10 * k);
+    }
+    EXPECT_EQ(std::is_sorted(first_epoch.begin(), first_epoch.end()), curriculum);
+    EXPECT_EQ(first_epoch == second_epoch, curriculum) << "mixed epochs have orders of their own";
+  }
 }
 
 TEST(ThreadPool, RunsEveryPieceOnce) {

@@ -34,7 +34,7 @@ std::unique_ptr<Fitted> make_model(const GoldenFile& file, Dtype dtype) {
   const MixerChoice choice{backbone.plugin, backbone.options.get(), encoding.plugin, encoding.options.get()};
 
   auto fitted = std::make_unique<Fitted>();
-  fitted->model = std::make_unique<Model>(options, from.find("vocab_size")->as_integer(), choice, fitted->store);
+  fitted->model = std::make_unique<Model>(options, DataShape(from.find("vocab_size")->as_integer()), choice, fitted->store);
   fill_parameters(fitted->store, file, dtype);
   return fitted;
 }

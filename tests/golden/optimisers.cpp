@@ -18,9 +18,9 @@ AdamWOptions options_of(const GoldenFile& file) {
   AdamWOptions options;
   options.betas = {from.find("betas")->as_array()[0].as_number(), from.find("betas")->as_array()[1].as_number()};
   options.eps = from.find("eps")->as_number();
-  options.weight_decay = from.find("weight_decay")->as_number();
-  if (const Json& clip = *from.find("max_norm"); !clip.is_null()) options.clip = clip.as_number();
-  if (const Json* decay = from.find("decay")) options.decay = decay->as_string();
+  options.decay.weight_decay = from.find("weight_decay")->as_number();
+  if (const Json& clip = *from.find("max_norm"); !clip.is_null()) options.decay.clip = clip.as_number();
+  if (const Json* decay = from.find("decay")) options.decay.decay = decay->as_string();
   return options;
 }
 

@@ -144,6 +144,7 @@ std::vector<OpCase> elementwise_cases() {
   add_unary(cases, "exp", exp, [](double x) { return std::exp(x); });
   add_unary(
       cases, "abs", abs, [](double x) { return std::abs(x); }, true);
+  add_unary(cases, "gelu", gelu, [](double x) { return x * 0.5 * std::erfc(-x / std::sqrt(2.0)); });
   add_unary(cases, "softplus", softplus, [](double x) { return -plain_log_sigmoid(-x); });
   add_unary(
       cases, "relu", relu, [](double x) { return std::max(x, 0.0); }, true);

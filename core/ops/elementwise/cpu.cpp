@@ -45,6 +45,8 @@ void forward(const UnaryForward& a) {
       });
     case Unary::scale:
       return map<T>(a, [=](T x) { return factor * x; });
+    case Unary::gelu:
+      return map<T>(a, [](T x) { return x * math::normal_share(x); });
   }
 }
 
@@ -89,6 +91,10 @@ void backward(const UnaryBackward& a) {
       return pull<T>(a, [=](T x) { return choose(x < low, T(0), factor * math::sigmoid(-x)); });
     case Unary::scale:
       return pull<T>(a, [=](T) { return factor; });
+    case Unary::gelu:
+      return pull<T>(a, [](T x) {
+        return math::normal_share(x) + x * T(0.3989422804014327) * math::exp(T(-0.5) * x * x);
+      });
   }
 }
 

@@ -78,6 +78,7 @@ Tensor softplus(Tape& tape, const Tensor& x) { return unary(tape, Unary::softplu
 Tensor relu(Tape& tape, const Tensor& x) { return unary(tape, Unary::relu, x); }
 Tensor elu_plus_one(Tape& tape, const Tensor& x) { return unary(tape, Unary::elu_plus_one, x); }
 Tensor log_sigmoid(Tape& tape, const Tensor& x) { return unary(tape, Unary::log_sigmoid, x); }
+Tensor gelu(Tape& tape, const Tensor& x) { return unary(tape, Unary::gelu, x); }
 Tensor scale(Tape& tape, const Tensor& x, double factor) { return unary(tape, Unary::scale, x, factor); }
 
 Tensor log_gate(Tape& tape, const Tensor& x, double scale, std::optional<double> clamp_min) {

@@ -16,6 +16,7 @@ Tensor softplus(Tape& tape, const Tensor& x);      // y = log(1 + e^x);       dx
 Tensor relu(Tape& tape, const Tensor& x);          // y = max(x, 0);          dx = dy where x > 0, else 0
 Tensor elu_plus_one(Tape& tape, const Tensor& x);  // y = x + 1 above 0, e^x below;  dx = dy min(y, 1)
 Tensor log_sigmoid(Tape& tape, const Tensor& x);   // y = -log(1 + e^-x);     dx = dy sig(-x)
+Tensor gelu(Tape& tape, const Tensor& x);          // y = x F(x), F(x) = (1 + erf(x / sqrt 2)) / 2;  dx = dy (F(x) + x F'(x))
 Tensor scale(Tape& tape, const Tensor& x, double factor);  // y = factor x;   dx = factor dy
 
 /// Log-decay of a gate: y = max(scale log_sigmoid(x), clamp_min), scale > 0;  dx = dy scale sig(-x), 0 where clamped.

@@ -5,7 +5,7 @@
 
 namespace phasor::ops {
 
-enum class Unary : std::uint8_t { sigmoid, silu, exp, abs, softplus, relu, elu_plus_one, log_sigmoid, log_gate, scale };
+enum class Unary : std::uint8_t { sigmoid, silu, exp, abs, softplus, relu, elu_plus_one, log_sigmoid, log_gate, scale, gelu };
 
 struct UnaryForward {
   Unary op;

@@ -15,9 +15,15 @@ OpCase make(const std::string& name, Shape ids, std::int64_t vocabulary, std::in
     Array y{{ids[0], ids[1], dim}, {}};
     for (const double id : in[0].values)
       for (std::int64_t i = 0; i < dim; ++i)
-        y.values.push_back(in[1].values[static_cast<std::size_t>(static_cast<std::int64_t>(id) * dim + i)]);
+        y.values.push_back(id < 0.0 ? 0.0 : in[1].values[static_cast<std::size_t>(static_cast<std::int64_t>(id) * dim + i)]);
     return std::vector{y};
   };
+  return op;
+}
+
+OpCase absent(const std::string& name, Shape ids, std::int64_t vocabulary, std::int64_t dim) {
+  OpCase op = make(name, ids, vocabulary, dim);
+  op.inputs[0].ignored = true;
   return op;
 }
 
@@ -49,6 +55,7 @@ std::vector<OpCase> embedding_cases() {
           make("repeated", {7, 9}, 3, 7),
           make("sparse", {2, 3}, 65, 64),
           make("many", {2, 65}, 64, 65),
+          absent("absent", {5, 7}, 4, 8),
           padded("padding", {5, 7}, 4, 8, 2),
           padded("padding_first", {3, 9}, 5, 3, 0),
           padded("padding_last", {2, 7}, 3, 1, 2)};

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/ops/embedding/kernel.h"
 
 namespace phasor::ops {
@@ -9,8 +11,12 @@ void forward(const EmbeddingForward& a) {
   for (std::int64_t b = 0; b < a.batch; ++b) {
     const auto* ids = row<const std::int32_t>(a.ids, b);
     for (std::int64_t t = 0; t < a.time; ++t) {
-      const T* from = row<T>(a.weight, ids[t]);
       T* y = row<T>(a.y, b * a.time + t);
+      if (ids[t] < 0) {
+        std::fill_n(y, a.dim, T(0));
+        continue;
+      }
+      const T* from = row<T>(a.weight, ids[t]);
 #pragma omp simd
       for (std::int64_t i = 0; i < a.dim; ++i) y[i] = from[i];
     }
@@ -22,7 +28,7 @@ void backward(const EmbeddingBackward& a) {
   for (std::int64_t b = 0; b < a.batch; ++b) {
     const auto* ids = row<const std::int32_t>(a.ids, b);
     for (std::int64_t t = 0; t < a.time; ++t) {
-      if (ids[t] == a.padding) continue;
+      if (ids[t] < 0 || ids[t] == a.padding) continue;
       const T* dy = row<T>(a.dy, b * a.time + t);
       T* to = row<T>(a.dweight, ids[t]);
 #pragma omp simd

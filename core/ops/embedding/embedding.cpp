@@ -11,7 +11,7 @@ void check_range(const Tensor& ids, std::int64_t vocabulary) {
   for (std::int64_t b = 0; b < ids.rows(); ++b)
     for (std::int64_t t = 0; t < ids.width(); ++t) {
       const std::int32_t id = row<std::int32_t>(ids.view(), b)[t];
-      PHASOR_CHECK(id >= 0 && id < vocabulary,
+      PHASOR_CHECK(id >= -1 && id < vocabulary,
                    "token id " + std::to_string(id) + " with a vocabulary of " + std::to_string(vocabulary));
     }
 }
