@@ -9,6 +9,7 @@
 #include "core/ops/gated_rms_norm/gated_rms_norm.h"
 #include "core/ops/gla/gla.h"
 #include "core/ops/l2_norm/l2_norm.h"
+#include "core/ops/layer_norm/layer_norm.h"
 #include "core/ops/linear/linear.h"
 #include "core/ops/rms_norm/rms_norm.h"
 #include "core/ops/short_conv/short_conv.h"
@@ -25,6 +26,12 @@ double number(const GoldenFile& file, std::string_view key) { return file.option
 std::vector<Results> run_rms_norm(const GoldenFile& file, Dtype dtype) {
   Pass pass(file, dtype);
   pass.output("y", ops::rms_norm(pass.tape(), pass.leaf("x"), pass.leaf("weight"), number(file, "eps")));
+  return {pass.finish()};
+}
+
+std::vector<Results> run_layer_norm(const GoldenFile& file, Dtype dtype) {
+  Pass pass(file, dtype);
+  pass.output("y", ops::layer_norm(pass.tape(), pass.leaf("x"), pass.leaf("weight"), pass.leaf("bias"), number(file, "eps")));
   return {pass.finish()};
 }
 
@@ -167,6 +174,7 @@ std::vector<Results> run_gla(const GoldenFile& file, Dtype dtype) {
 
 void add_ops(UnitTable& table) {
   table["rms_norm"] = {run_rms_norm};
+  table["layer_norm"] = {run_layer_norm};
   table["gated_rms_norm"] = {run_gated_rms_norm};
   table["l2_norm"] = {run_l2_norm};
   table["short_conv"] = {run_short_conv};

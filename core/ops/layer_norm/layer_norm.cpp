@@ -1,0 +1,33 @@
+#include "core/ops/layer_norm/layer_norm.h"
+
+#include "core/ops/layer_norm/kernel.h"
+
+namespace phasor::ops {
+
+Tensor layer_norm(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  const std::int64_t width = x.size(-1);
+  PHASOR_CHECK(width > 0, "layer_norm needs a last axis with elements");
+  PHASOR_CHECK(!weight || weight.size() == width, "layer_norm weight " + weight.shape().text() + " for " + x.shape().text());
+  PHASOR_CHECK(!bias || bias.size() == width, "layer_norm bias " + bias.shape().text() + " for " + x.shape().text());
+  const std::int64_t rows = x.rows(), groups = x.width() / width;
+  const Tensor y = tape.output(x.shape(), {&x, &weight, &bias});
+  const Tensor stats = tape.empty({rows, 2 * groups});
+  launch(tape.stream(), layer_norm_forward,
+         {x.view(), weight.view(), bias.view(), y.view(), stats.view(), rows, groups, width, eps});
+  if (!tape.wants(y)) return y;
+  tape.record([=](Tape& t) {
+    const Tensor dy = t.take(y);
+    if (!dy) return;
+    const auto dx = t.gradient(x);
+    const auto dweight = t.gradient(weight);
+    const auto dbias = t.gradient(bias);
+    for (const auto* sum : {&dweight, &dbias})
+      if (sum->tensor && !sum->accumulate) zero(sum->tensor);
+    launch(t.stream(), layer_norm_backward,
+           {x.view(), weight.view(), stats.view(), dy.view(), dx.tensor.view(), dweight.tensor.view(), dbias.tensor.view(),
+            rows, groups, width, dx.accumulate});
+  });
+  return y;
+}
+
+}  // namespace phasor::ops
