@@ -26,8 +26,8 @@ struct SequenceContext {
   /// negative when the document began before this piece (-n: n tokens before). The position of token t is then
   /// t - starts[t], and nothing crosses from one document into the next: not the recurrent state, a convolution's window,
   /// a running phase or an attention score. Empty: every row is one document that began `offset` tokens before.
-  Tensor starts;
-  std::optional<DropoutKey> dropout;  // not set: nothing is dropped
+  Tensor starts = {};
+  std::optional<DropoutKey> dropout = {};  // not set: nothing is dropped
 };
 
 /// What one layer carries from one piece of a sequence to the next: recurrent state, convolution windows, running phase.

@@ -25,7 +25,7 @@ struct Sample {
   std::span<std::int32_t> tokens;   // [streams * tokens(slice)], stream after stream
   std::span<std::int32_t> targets;  // [tokens(slice)]
   /// Only when `packs()`, else empty: for every position the index of the first token of its document.
-  std::span<std::int32_t> starts;   // [tokens(slice)]
+  std::span<std::int32_t> starts = {};  // [tokens(slice)]
 };
 
 /// What is predicted: class c is token `first + c`.

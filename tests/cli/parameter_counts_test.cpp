@@ -48,7 +48,7 @@ std::int64_t count(const Sizes& sizes, const std::string& encoding, const std::s
   const auto backbone_made = options_of(*gla, sizes.backbone);
   const auto encoding_made = options_of(*chosen, encoding_options);
   ParameterStore store;
-  const Model made(model, sizes.vocabulary, {gla, backbone_made.get(), chosen, encoding_made.get()}, store);
+  const Model made(model, DataShape(sizes.vocabulary), {gla, backbone_made.get(), chosen, encoding_made.get()}, store);
   return store.total(with_frozen);
 }
 
