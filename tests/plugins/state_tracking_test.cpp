@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <optional>
@@ -6,8 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include "core/nn/splits.h"
 #include "plugins/tasks/state_tracking/group.h"
-#include "tests/plugins/support.h"
+#include "tests/plugins/task_rows.h"
 
 namespace phasor {
 namespace {
@@ -36,7 +38,7 @@ class StateTracking : public testing::Test {
   static Rows row(const Task& task, const Slice& slice, std::uint64_t seed, std::int64_t index) {
     const auto count = static_cast<std::size_t>(task.tokens(slice));
     Rows out{Row(count, -7), Row(count, -7)};
-    task.sample(slice, seed, index, {out.tokens, out.targets});
+    task.sample(slice, seed, index, {out.tokens, out.targets, {}});
     return out;
   }
 };
@@ -239,10 +241,10 @@ TEST_F(StateTracking, PureAndFreeOfThreads) {
 
 TEST_F(StateTracking, KnownRows) {
   // Stored results depend on these numbers; a change of them raises the revision.
-  EXPECT_EQ(plugin_.info.revision, 1);
+  EXPECT_EQ(plugin_.info.revision, 2);
   const auto task = make(R"({"group": "S5"})");
-  EXPECT_EQ(row(*task, {Split::train, 8, 10}, 0, 0).tokens, (Row{121, 32, 89, 63, 26, 95, 50, 72, 18}));
-  EXPECT_EQ(row(*task, {Split::test, 8, 10}, 20261129, 3).tokens, (Row{121, 20, 31, 67, 37, 50, 32, 112, 0}));
+  EXPECT_EQ(row(*task, {Split::train, 8, 10}, 0, 0).tokens, (Row{121, 40, 32, 89, 63, 26, 95, 50, 72}));
+  EXPECT_EQ(row(*task, {Split::test, 8, 10}, 20261129, 3).tokens, (Row{121, 97, 76, 96, 102, 117, 114, 27, 13}));
 }
 
 TEST_F(StateTracking, SeedsSplitsLengthsAndRowsDiffer) {
@@ -262,6 +264,61 @@ TEST_F(StateTracking, SeedsSplitsLengthsAndRowsDiffer) {
     }
   }
   EXPECT_EQ(heads.size(), static_cast<std::size_t>(made));
+}
+
+TEST_F(StateTracking, SplitsShareNoRowOfALargeSpace) {
+  // Exactly 2^24 words: drawn freely, 30,000 rows of test would share about 53 with 30,000 of train.
+  const auto task = make(R"({"group": "S2"})");
+  std::vector<std::uint64_t> words[3];
+  for (const Split split : {Split::train, Split::valid, Split::test}) {
+    const Slice slice{split, 24, 30000};
+    for (std::int64_t index = 0; index < slice.rows; ++index) {
+      test::MadeRow row = test::make_row(*task, slice, 4, index);
+      const auto units = task->units(slice, row.sample());
+      ASSERT_EQ(units.size(), 1U);
+      ASSERT_TRUE(units[0].disjoint);
+      ASSERT_EQ(units[0].log2_space, 24.0);
+      ASSERT_EQ(units[0].hash, content_hash(row.tokens));
+      ASSERT_EQ(split_of(units[0].hash), split);
+      words[static_cast<std::size_t>(split)].push_back(units[0].hash);
+    }
+  }
+  EXPECT_EQ(test::shared(words[1], words[0]), 0);
+  EXPECT_EQ(test::shared(words[2], words[0]), 0);
+  EXPECT_EQ(test::shared(words[2], words[1]), 0);
+}
+
+TEST_F(StateTracking, SmallSpacesOverlapByChance) {
+  const auto task = make(R"({"group": "S2"})");
+  for (const std::int64_t length : {8, 14, 23}) {
+    const std::int64_t rows = length == 8 ? 200 : 10000;
+    const auto keep = [](const Unit& unit) { return !unit.disjoint; };
+    const auto train = test::unit_hashes(*task, {Split::train, length, rows}, 4, rows, keep);
+    const auto tested = test::unit_hashes(*task, {Split::test, length, rows}, 4, rows, keep);
+    ASSERT_EQ(train.size(), static_cast<std::size_t>(rows));
+    test::expect_by_chance(test::shared(tested, train), tested.size(), train.size(), std::pow(2.0, static_cast<double>(length)));
+  }
+}
+
+TEST_F(StateTracking, AnyWorkersMakeTheSameRows) { test::expect_pure(*make(R"({"group": "S5"})")); }
+
+TEST_F(StateTracking, InvariantsOfTenThousandRows) {
+  const auto task = make(R"({"group": "S4"})");
+  const Group group("S4");
+  const Slice slice = task->slices(Split::valid).front();
+  std::set<Row> rows;
+  for (std::int64_t index = 0; index < 10000; ++index) {
+    const test::MadeRow row = test::make_row(*task, slice, 6, index);
+    test::expect_in_range(*task, slice, row);
+    std::int64_t state = 0;
+    for (std::size_t t = 1; t < row.tokens.size(); ++t) {
+      ASSERT_LT(row.tokens[t], 24);
+      ASSERT_EQ(row.targets[t], state = group.product(state, row.tokens[t]));
+    }
+    ASSERT_EQ(row.tokens[0], 25);
+    rows.insert(row.tokens);
+  }
+  EXPECT_EQ(rows.size(), 10000U);
 }
 
 TEST_F(StateTracking, InputsAndLabelsAreUniform) {

@@ -46,7 +46,8 @@ struct TestOptions {
 /// The word problem of a group: after every element, name the product of all so far. A row is [BOS, x_1 .. x_k] with
 /// x_t uniform and independent; the target at x_t is h_t = x_1 x_2 .. x_t (the new element on the right). Token ids are
 /// the elements' numbers, then PAD, BOS and five more that are never used but keep vocabularies comparable with
-/// published ones. Rows of short lengths may repeat by chance.
+/// published ones. Rows of a length with at least 2^24 words are drawn in their split, so that none is in two; shorter
+/// ones are drawn freely and may repeat by chance.
 class StateTracking final : public Task {
  public:
   struct Options {
@@ -93,27 +94,38 @@ class StateTracking final : public Task {
   }
 
   std::vector<Unit> units(const Slice& slice, const Sample& row) const override {
-    const double space = static_cast<double>(slice.length) * std::log2(static_cast<double>(group_.order()));
-    return {{content_hash(row.tokens), space, false}};
+    return {{content_hash(row.tokens), log2_space(slice), log2_space(slice) >= log2_divided_space}};
   }
 
   void sample(const Slice& slice, std::uint64_t seed, std::int64_t index, Sample row) const override {
     const auto count = static_cast<std::size_t>(slice.length + 1);
     PHASOR_CHECK(row.tokens.size() == count && row.targets.size() == count, "room for a row of state_tracking");
     const auto bos = static_cast<std::int32_t>(group_.order() + 1);
-    row.tokens[0] = bos;
+    const auto draw = [&](Draws& draws) {
+      row.tokens[0] = bos;
+      for (std::int32_t& element : row.tokens.subspan(1))
+        element = static_cast<std::int32_t>(draws.below(static_cast<std::uint64_t>(group_.order())));
+      return content_hash(row.tokens);
+    };
+    if (log2_space(slice) >= log2_divided_space) {
+      draw_in_split(slice.split, seed, stream_of(slice), index, draw);
+    } else {
+      Draws draws(seed, stream_of(slice), static_cast<std::uint64_t>(index));
+      draw(draws);
+    }
     row.targets[0] = options_.count_bos ? bos : -1;
-    const RandomStream random(seed, stream_of(slice), static_cast<std::uint64_t>(index));
     std::int64_t state = 0;
     for (std::size_t t = 1; t < count; ++t) {
-      const auto element = static_cast<std::int64_t>(random.below(t, static_cast<std::uint64_t>(group_.order())));
-      state = group_.product(state, element);
-      row.tokens[t] = static_cast<std::int32_t>(element);
+      state = group_.product(state, row.tokens[t]);
       row.targets[t] = static_cast<std::int32_t>(state);
     }
   }
 
  private:
+  /// Of the number of words of a length, all equally likely.
+  double log2_space(const Slice& slice) const {
+    return static_cast<double>(slice.length) * std::log2(static_cast<double>(group_.order()));
+  }
   /// Splits and lengths have nothing in common, else a long row would begin with a short one.
   static Purpose stream_of(const Slice& slice) {
     const std::uint64_t split = mix64(hash64("state_tracking") ^ static_cast<std::uint64_t>(slice.split));
@@ -128,5 +140,5 @@ class StateTracking final : public Task {
 }  // namespace phasor::state_tracking
 
 PHASOR_PLUGIN("state_tracking", "1.0", [](phasor::Registry& registry) {
-  registry.task<phasor::state_tracking::StateTracking>("state_tracking", 1, "the running product of group elements");
+  registry.task<phasor::state_tracking::StateTracking>("state_tracking", 2, "the running product of group elements");
 })
