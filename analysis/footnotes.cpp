@@ -125,6 +125,7 @@ Footnotes footnotes(const Table& table) {
   for (const results::Damaged& file : table.damaged) damaged.push_back(file.file + ": " + file.reason);
   add_list(notes, "damaged", damaged, "");
   add_list(notes, "ignored", table.ignored, " that the sweep does not expect");
+  add_list(notes, "data", table.data, "");
   add_list(notes, "build", table.build, "");
   add_list(notes, "note", table.notes, "");
   return notes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/ablate.h"
+#include "analysis/hygiene.h"
 #include "analysis/mixtures.h"
 #include "analysis/text.h"
 
@@ -27,6 +28,7 @@ Table make_table(const results::Manifest& manifest, const results::Folder& folde
   Table table = ablate(frame, spec);
   table.name = manifest.name;
   table.build = std::move(build);
+  table.data = overlap_notes(frame);
   return table;
 }
 

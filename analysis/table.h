@@ -82,6 +82,7 @@ struct Table {
   std::int64_t replicates = 0;        // expected in a cell
   std::int64_t expected = 0, done = 0, diverged = 0, failed = 0, missing = 0, excluded = 0;
   std::vector<std::string> build;     // what check_mixtures had to say
+  std::vector<std::string> data;      // what overlap_notes had to say
   std::vector<std::string> notes;     // what else a reader should know
   std::vector<std::string> ignored;   // files of trials that are not in the sweep
   std::vector<results::Damaged> damaged;

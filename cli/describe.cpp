@@ -6,6 +6,9 @@
 #include "cli/options.h"
 #include "cli/parameter_count.h"
 #include "cli/session.h"
+#include "core/base/progress.h"
+#include "experiments/cost.h"
+#include "experiments/data.h"
 
 namespace phasor::cli {
 
@@ -114,23 +117,110 @@ void print_decay(const ExperimentSpec& spec, const ParameterCount& count) {
   fmt::print("\n");
 }
 
-void print_data(const ExperimentSpec& spec) {
-  const std::unique_ptr<Task> task = spec.make_task();
-  std::string line;
-  for (const Split split : {Split::train, Split::valid, Split::test}) {
-    const std::vector<Slice> slices = task->slices(split);
-    std::string lengths;
-    for (const Slice& slice : slices) lengths += (lengths.empty() ? "" : ",") + std::to_string(slice.length);
-    const std::int64_t rows = slices.empty() ? 0 : slices.front().rows;
-    line += fmt::format("{}{} {} x {}", line.empty() ? "" : "   ", to_text(split), grouped(rows),
-                        slices.size() == 1 ? lengths : fmt::format("{{{}}}", lengths));
+std::string rows_text(const Task& task, const std::vector<Slice>& slices) {
+  std::string lengths, tokens;
+  bool alike = true;
+  for (const Slice& slice : slices) {
+    lengths += (lengths.empty() ? "" : ",") + std::to_string(slice.length);
+    tokens += (tokens.empty() ? "" : ",") + std::to_string(task.tokens(slice));
+    alike = alike && task.tokens(slice) == task.tokens(slices.front());
   }
-  fmt::print("{:<16} {}\n", "data", line);
-  const Slice train = task->slices(Split::train).front();
-  const double rows = static_cast<double>(spec.train.steps) * static_cast<double>(spec.train.batch);
-  fmt::print("{:<16} {} = {:.2f} epochs, {} tokens\n", "steps", grouped(spec.train.steps),
-             rows / static_cast<double>(train.rows),
-             grouped(spec.train.steps * spec.train.batch * task->tokens(train)));
+  const auto set = [&](const std::string& list) { return slices.size() == 1 ? list : "{" + list + "}"; };
+  return fmt::format("{} x {} ({} tokens)", grouped(slices.front().rows), set(lengths),
+                     alike ? std::to_string(task.tokens(slices.front())) : set(tokens));
+}
+
+void print_data(const ExperimentSpec& spec, const Cost& cost) {
+  const std::unique_ptr<Task> task = spec.make_task();
+  const char* head = "data";
+  for (const Split split : {Split::train, Split::valid, Split::test}) {
+    fmt::print("{:<16} {:<6} {}\n", head, to_text(split), rows_text(*task, task->slices(split)));
+    head = "";
+  }
+  double rows = 0.0;
+  for (const Slice& slice : task->slices(Split::train)) rows += static_cast<double>(slice.rows);
+  const double seen = static_cast<double>(spec.train.steps) * static_cast<double>(spec.train.batch);
+  fmt::print("{:<16} {} = {:.2f} epochs, {}{} tokens\n", "steps", grouped(spec.train.steps), seen / rows,
+             task->slices(Split::train).size() > 1 ? "at most " : "", grouped(spec.train.steps * cost.step_tokens));
+}
+
+/// Evaluation rows (or strings of them) that training shows too.
+struct Hygiene {
+  std::vector<EvaluationData> data;
+  OverlapReport report;
+};
+
+Hygiene measure_hygiene(const ExperimentSpec& spec) {
+  constexpr std::int64_t rows_looked_at = 1 << 15;  // of training: a second of work at most
+  const std::unique_ptr<Task> task = spec.make_task();
+  Hygiene hygiene;
+  for (const Split split : {Split::valid, Split::test})
+    for (const Slice& slice : task->slices(split))
+      hygiene.data.push_back(make_evaluation_data(*task, slice, static_cast<std::uint64_t>(spec.eval_seed)));
+  hygiene.report = measure_overlap(*task, static_cast<std::uint64_t>(spec.seed), spec.train.steps * spec.train.batch,
+                                   hygiene.data, rows_looked_at);
+  return hygiene;
+}
+
+void print_hygiene(const Hygiene& hygiene) {
+  const char* head = "shared rows";
+  for (std::size_t i = 0; i < hygiene.data.size(); ++i) {
+    const Slice& slice = hygiene.data[i].slice;
+    const Overlap& overlap = hygiene.report.slices[i];
+    const std::string expected = overlap.disjoint ? "none by construction" : fmt::format("{:.4g} by chance", overlap.by_chance);
+    fmt::print("{:<16} {:<6} {:>5}: {} of {} are in train too ({})\n", head, to_text(slice.split), slice.length,
+               grouped(overlap.shared), grouped(overlap.units), expected);
+    head = "";
+  }
+  if (!hygiene.report.all_compared)
+    fmt::print("{:<16} only the first {} training rows were compared\n", "", grouped(hygiene.report.rows_compared));
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  const double size = static_cast<double>(bytes);
+  if (size < 1e6) return fmt::format("{:.0f} kB", size / 1e3);
+  return size < 1e9 ? fmt::format("{:.1f} MB", size / 1e6) : fmt::format("{:.1f} GB", size / 1e9);
+}
+
+void print_cost(const ExperimentSpec& spec, const Cost& cost, const TimeEstimate& time) {
+  fmt::print("{:<16} {:.4g} GFLOP per step, {:.4g} TFLOP in all (matrix products and mixers)\n", "arithmetic", cost.step_flops / 1e9,
+             cost.step_flops * static_cast<double>(spec.train.steps) / 1e12);
+  fmt::print("{:<16} {}: parameters {}, gradients of {} lanes {}, optimiser {}, activations {}\n", "memory", bytes_text(cost.bytes()),
+             bytes_text(cost.parameter_bytes), *spec.train.lanes, bytes_text(cost.gradient_bytes), bytes_text(cost.optimizer_bytes),
+             bytes_text(cost.activation_bytes));
+  fmt::print("{:<16} about {} on this machine with {} thread{}: {:.4g} ms per step{}\n", "time", duration_text(time.seconds),
+             spec.run.threads, spec.run.threads == 1 ? "" : "s", 1e3 * time.step_seconds,
+             time.measured ? "" : ", from the arithmetic at half the speed of a matrix product; not tried");
+}
+
+Json json_of(const Cost& cost, const TimeEstimate& time) {
+  Json json = Json::object();
+  json["step_flops"] = cost.step_flops;
+  json["step_tokens"] = cost.step_tokens;
+  json["parameter_bytes"] = cost.parameter_bytes;
+  json["gradient_bytes"] = cost.gradient_bytes;
+  json["optimizer_bytes"] = cost.optimizer_bytes;
+  json["activation_bytes"] = cost.activation_bytes;
+  json["seconds"] = time.seconds;
+  json["step_seconds"] = time.step_seconds;
+  json["step_measured"] = time.measured;
+  return json;
+}
+
+Json json_of(const Hygiene& hygiene) {
+  Json all = Json::array();
+  for (std::size_t i = 0; i < hygiene.data.size(); ++i) {
+    const Overlap& overlap = hygiene.report.slices[i];
+    Json entry = Json::object();
+    entry["split"] = std::string(to_text(hygiene.data[i].slice.split));
+    entry["slice"] = hygiene.data[i].slice.length;
+    entry["units"] = overlap.units;
+    entry["shared"] = overlap.shared;
+    entry["by_chance"] = overlap.by_chance;
+    entry["disjoint_by_construction"] = overlap.disjoint;
+    all.push_back(std::move(entry));
+  }
+  return all;
 }
 
 Json json_of(const ModuleCount& module) {
@@ -187,7 +277,8 @@ int describe(const Arguments& arguments) {
   Options options(
       "phasor describe FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--json]",
       "Shows an experiment without running it: what is not default and where it was set, parameters by module\n"
-      "and against the same model without positions, weight decay, data. --json has the whole spec.\n"
+      "and against the same model without positions, decay groups, data and its overlaps, arithmetic, memory, and the time it would\n"
+      "take here. --json has the whole spec.\n"
       "exit codes: 0 done, 2 a mistake in the file or an option");
   options.positional("experiment file", file, true);
   options.list("set", settings, "PATH=VALUE", "change one value, such as model.encoding.gate.kind=standard");
@@ -208,14 +299,21 @@ int describe(const Arguments& arguments) {
   const Trial trial = make_trial(spec);
   const ParameterCount count = count_parameters(spec);
   if (as_json) {
-    fmt::print("{}\n", json_of(trial, count, changes, settings).pretty());
+    Json json = json_of(trial, count, changes, settings);
+    const Cost cost = count_cost(spec);
+    json["cost"] = json_of(cost, estimate_time(spec, cost));
+    json["shared_rows"] = json_of(measure_hygiene(spec));
+    fmt::print("{}\n", json.pretty());
     return exit_code::done;
   }
   fmt::print("trial {}   {}   (full spec: --json)\n", trial.id.substr(0, 8), title_of(spec));
   print_differences(changes, settings);
   print_parameters(spec, count);
   print_decay(spec, count);
-  print_data(spec);
+  const Cost cost = count_cost(spec);
+  print_data(spec, cost);
+  print_hygiene(measure_hygiene(spec));
+  print_cost(spec, cost, estimate_time(spec, cost));
   return exit_code::done;
 }
 

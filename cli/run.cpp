@@ -64,14 +64,20 @@ void print_scores(const results::TrialRecord& record) {
   }
 }
 
+double summary_of(const results::TrialRecord& record, const std::string& wanted) {
+  for (const auto& [name, value] : record.summary)
+    if (name == wanted) return value;
+  return 0.0;
+}
+
 int print_record(const results::TrialRecord& record, const std::string& folder) {
   print_scores(record);
   for (const auto& [name, value] : record.summary) {
     if (name == "steps_to_solve" || name == "step_ms" || name == "seconds")
       fmt::print("{:<24}   {:.4g}\n", name, value);
     if (name.starts_with("shared_rows.") && value > 0.0)
-      fmt::print("{:<24}   {:.0f} of these evaluation rows are training rows too: they do not measure generalisation\n", name,
-                 value);
+      fmt::print("{:<24}   {:.0f} of these evaluation rows are training rows too ({:.4g} by chance): they do not measure generalisation\n",
+                 name, value, summary_of(record, "shared_by_chance." + name.substr(12)));
   }
   if (!record.bits.empty()) fmt::print("{:<24}   {}\n", "bits", record.bits);
   fmt::print("{:<24}   {}/{}.h5\n", "record", folder, record.id);

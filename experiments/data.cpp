@@ -74,7 +74,8 @@ double chance_of(const Unit& unit, const Drawn& drawn) {
 
 }  // namespace
 
-OverlapReport measure_overlap(const Task& task, std::uint64_t seed, std::int64_t rows_seen, const std::vector<EvaluationData>& all) {
+OverlapReport measure_overlap(const Task& task, std::uint64_t seed, std::int64_t rows_seen, const std::vector<EvaluationData>& all,
+                              std::int64_t most) {
   std::vector<std::vector<Unit>> units;  // of every evaluation slice
   Wanted wanted;
   for (const EvaluationData& data : all) {
@@ -91,7 +92,7 @@ OverlapReport measure_overlap(const Task& task, std::uint64_t seed, std::int64_t
   Drawn drawn;
   for (const Slice& slice : task.slices(Split::train)) {
     // With several slices each is visited by a share of the rows; all of them is the safe side.
-    const std::int64_t visited = std::min(slice.rows, rows_seen), compared = std::min(visited, overlap_rows);
+    const std::int64_t visited = std::min(slice.rows, rows_seen), compared = std::min(visited, most);
     search(task, slice, seed, compared, wanted, drawn);
     report.rows_compared += compared;
     report.all_compared = report.all_compared && compared == visited;

@@ -36,13 +36,14 @@ struct Overlap {
 };
 
 /// One Overlap per evaluation slice, against the training rows that a trial of `rows_seen` rows visits, at most
-/// `overlap_rows` of each training slice.
+/// `most` of each training slice.
 constexpr std::int64_t overlap_rows = 1 << 18;
 struct OverlapReport {
   std::vector<Overlap> slices;
   std::int64_t rows_compared = 0;
   bool all_compared = true;  // every row that the trial visits
 };
-OverlapReport measure_overlap(const Task&, std::uint64_t seed, std::int64_t rows_seen, const std::vector<EvaluationData>&);
+OverlapReport measure_overlap(const Task&, std::uint64_t seed, std::int64_t rows_seen, const std::vector<EvaluationData>&,
+                              std::int64_t most = overlap_rows);
 
 }  // namespace phasor

@@ -46,7 +46,7 @@ void add_rows(const AddArgs& a) {
 constexpr Kernel<CopyArgs> copy_kernel{"copy", copy_rows<float>, copy_rows<double>};
 constexpr Kernel<AddArgs> add_kernel{"add", add_rows<float>, add_rows<double>};
 
-Stream in(const Stream& stream, Dtype dtype) { return {dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, stream.profile}; }
+Stream in(const Stream& stream, Dtype dtype) { return {dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, stream.profile, stream.dry}; }
 
 }  // namespace
 

@@ -46,6 +46,8 @@ class KernelTimer {
 struct Stream {
   Dtype dtype = Dtype::f32;
   Profile* profile = nullptr;
+  /// Nothing is computed: shapes, memory and operation counts only. Memory is asked for and never touched.
+  bool dry = false;
 };
 
 /// One kernel: the same source for both precisions. `Args` is plain data, the only thing a kernel sees.
@@ -62,7 +64,7 @@ void launch(const Stream& stream, const Kernel<Args>& kernel, const Args& args, 
   static_assert(std::is_trivially_copyable_v<Args>);
   const auto run = stream.dtype == Dtype::f64 ? kernel.f64 : kernel.f32;
   const KernelTimer timer(stream.profile, kernel.name, flops);
-  run(args);
+  if (!stream.dry) run(args);
 }
 
 }  // namespace phasor

@@ -114,6 +114,7 @@ TEST(Forms, Terminal) {
             "lr      chosen per cell on valid.accuracy@32, final, maximise the mean; ties: lowest\n"
             "seeds   chosen on valid of the same seeds that are reported on test: the means are biased upward\n"
             "trials  36 expected, 36 done, 0 diverged, 0 failed, 0 missing\n"
+            "data    rows shared with training were not measured in 36 trials\n"
             "build   1 commit, 1 processor, 1 device\n"
             "note    no trial measured valid.loss, so it broke no ties\n");
 }

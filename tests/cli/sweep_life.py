@@ -1,6 +1,7 @@
 """The life of a sweep: run, rerun, damage, kill, divergence, failure; and its table."""
 import os
 import signal
+import subprocess
 import time
 
 from harness import Case, experiment, main, sweep
@@ -115,6 +116,27 @@ class SweepLife(Case):
         for i, name in enumerate(names):
             if i not in (0, 3, 5, 11):
                 self.assertEqual(after[name], before[name])
+
+    def test_killed_trials_go_on_from_their_checkpoints(self):
+        self.write("base.json", experiment(**{"train.steps": 600, "run.checkpoint_every": 20}))
+        self.run_sweep("--jobs", "2")
+        whole = {name: self.bits_of("out/" + name) for name in self.records()}
+        self.assertFalse(os.path.exists(self.path("out/checkpoints")))  # trials that have ended leave none
+        resumed = 0
+        for _ in range(30):
+            driver = self.start("sweep", "sweep.json", "--out", "again", "--jobs", "2")
+            try:
+                driver.communicate(timeout=0.25)
+                break  # it has ended by itself
+            except subprocess.TimeoutExpired:
+                driver.kill()
+                driver.communicate()
+                time.sleep(0.1)  # its children go with it
+                kept = self.path("again/checkpoints")
+                resumed += len(os.listdir(kept)) if os.path.isdir(kept) else 0
+        self.assertGreater(resumed, 0)
+        self.phasor("sweep", "sweep.json", "--out", "again")
+        self.assertEqual({name: self.bits_of("again/" + name) for name in self.records("again")}, whole)
 
     def test_interrupted_driver(self):
         self.write("base.json", experiment(**{"train.steps": 2000}))

@@ -8,6 +8,7 @@
 
 #include "core/graph/accumulate.h"
 #include "core/optim/sgd.h"
+#include "experiments/cost.h"
 #include "experiments/trainer.h"
 #include "experiments/trial.h"
 #include "tests/experiments/fixture.h"
@@ -164,6 +165,34 @@ TEST(Trial, DropoutDoesNotDependOnThreads) {
     return run_trial(spec, {}).bits;
   };
   EXPECT_EQ(bits(R"({"threads": 1})"), bits(R"({"threads": 3})"));
+}
+
+TEST(Cost, OperationsAreThoseOfARealStep) {
+  for (const char* patch : {"{}", R"({"train": {"micro_batch": 1}, "task": {"count_bos": true}})",
+                            R"({"model": {"mlp": {"kind": "gelu"}, "embedding": {"kind": "sphere"}}})"}) {
+    ExperimentSpec spec(shipped_plugins());
+    read_spec(spec, small_experiment(patch));
+    const Cost cost = count_cost(spec);
+    Trainer trainer(spec);
+    trainer.profile(true);
+    trainer.step();
+    double flops = 0.0;
+    const Profile profile = trainer.collected();
+    for (const Profile::Entry& entry : profile.entries()) flops += entry.flops;
+    EXPECT_NEAR(cost.step_flops, flops, 1e-9 * flops) << patch;
+    EXPECT_EQ(cost.step_tokens, 10 * 11);
+    EXPECT_EQ(cost.parameter_bytes, 4 * trainer.parameters().flat_size());
+    EXPECT_GT(estimate_time(spec, cost).seconds, 0.0);
+  }
+}
+
+TEST(Cost, MemoryGrowsWithTheMicroBatch) {
+  const auto bytes = [](const std::string& rows) {
+    ExperimentSpec spec(shipped_plugins());
+    read_spec(spec, small_experiment(R"({"train": {"batch": 64, "lanes": 2, "micro_batch": )" + rows + "}}"));
+    return count_cost(spec).activation_bytes;
+  };
+  EXPECT_GT(bytes("32"), 6 * bytes("4"));
 }
 
 /// Two parameters, one of which does not decay, against the formulas written down.
