@@ -42,6 +42,30 @@ struct OpCase {
   std::function<void(std::vector<Array>&)> prepare;  // optional: adjusts the random inputs (e.g. away from a kink)
 };
 
+/// Starts of packed rows for cases (SequenceContext::starts): documents of 1, 2, 4, 8, 16, 1, .. tokens, in row b from the
+/// b-th length on. In odd rows the first one began b tokens before the piece.
+inline CaseInput packed_starts(std::int64_t batch, std::int64_t time) {
+  return {"starts", {batch, time}, 0.0, 0.0, 1};
+}
+inline void prepare_starts(Array& starts) {
+  const std::int64_t batch = starts.shape[0], time = starts.shape[1];
+  for (std::int64_t b = 0; b < batch; ++b) {
+    std::int64_t first = b % 2 == 0 ? 0 : -b, next = std::int64_t{1} << b % 5;
+    for (std::int64_t t = 0, document = b; t < time; ++t) {
+      if (t == next) {
+        first = t;
+        next += std::int64_t{1} << ++document % 5;
+      }
+      starts.values[static_cast<std::size_t>(b * time + t)] = static_cast<double>(first);
+    }
+  }
+}
+/// The first time of the document of (b, t), for references; far before the piece when there are no starts.
+inline std::int64_t document_start(const Array* starts, std::int64_t b, std::int64_t t) {
+  if (starts == nullptr || starts->shape[1] == 0) return -(std::int64_t{1} << 40);
+  return static_cast<std::int64_t>(starts->values[static_cast<std::size_t>(b * starts->shape[1] + t)]);
+}
+
 inline void PrintTo(const OpCase& op, std::ostream* out) { *out << op.name; }
 
 }  // namespace phasor::ops

@@ -38,10 +38,11 @@ class Octaves final : public phasor::Encoding {  // rename
 
   // Called by several threads at once: no member may change. Ops know their gradients, so there is no backward to
   // write. What must be carried from one piece of a sequence to the next goes into the State; this encoding carries
-  // nothing, the context says where the piece begins.
+  // nothing, the context says where the piece begins and where documents begin within it.
   phasor::QueryKey on_query_key(phasor::Tape& tape, phasor::QueryKey qk, const phasor::Tensor& /*x*/,
                                 const phasor::SequenceContext& context, phasor::State*) const override {
-    const auto angle = phasor::ops::position_angles(tape, table_, context.offset, qk.q.size(1));  // [time, planes]
+    const auto first = context.starts ? 0 : context.offset;  // packed rows say themselves where they begin
+    const auto angle = phasor::ops::position_angles(tape, table_, first, qk.q.size(1), context.starts);
     const auto q = phasor::ops::rms_norm(tape, qk.q, q_norm_(), 1e-6);
     const auto k = phasor::ops::rms_norm(tape, qk.k, k_norm_(), 1e-6);
     const auto rotated = phasor::ops::rotate_pairs(tape, q, k, angle, phasor::ops::PairLayout::half_split);

@@ -9,7 +9,7 @@ namespace {
 
 struct Options {
   std::int64_t batch = 1, time = 1, heads = 1, group = 1, key = 1, value = 1, chunk = 0;
-  bool state_in = false, want_state = true;
+  bool state_in = false, want_state = true, packed = false;
   double weakest = -0.01, strongest = -1.0;  // range of the log gates
   std::int64_t strong_step = -1;             // this step has log gate -60 in every channel
 };
@@ -18,6 +18,7 @@ struct Options {
 std::vector<Array> plain(std::span<const Array> in, const Options& at, double scale) {
   const std::int64_t query_heads = at.heads * at.group;
   const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
+  const Array* starts = at.packed ? &in.back() : nullptr;
   Array o{{at.batch, at.time, query_heads, at.value},
           std::vector<double>(size(at.batch * at.time * query_heads * at.value))};
   Array last{{at.batch, at.heads, at.key, at.value},
@@ -30,6 +31,7 @@ std::vector<Array> plain(std::span<const Array> in, const Options& at, double sc
         if (at.state_in)
           for (std::int64_t i = 0; i < at.key; ++i) state[size(i)] = in[4].values[size(state_at + i * at.value + j)];
         for (std::int64_t t = 0; t < at.time; ++t) {
+          if (document_start(starts, b, t) == t) state.assign(size(at.key), 0.0);
           const std::int64_t token = b * at.time + t, keys = (token * at.heads + shared) * at.key;
           const double v = in[2].values[size((token * at.heads + shared) * at.value + j)];
           double sum = 0.0;
@@ -57,9 +59,13 @@ OpCase make(const std::string& name, const Options& at) {
                {"v", {at.batch, at.time, at.heads, at.value}},
                {"log_gate", {at.batch, at.time, at.heads, at.key}, at.strongest, at.weakest}};
   if (at.state_in) op.inputs.push_back({"state_in", {at.batch, at.heads, at.key, at.value}});
+  if (at.packed) {
+    op.inputs.push_back(packed_starts(at.batch, at.time));
+    op.prepare = [](std::vector<Array>& in) { prepare_starts(in.back()); };
+  }
   op.run = [=](Tape& tape, std::span<const Tensor> in) {
-    const GlaResult result =
-        gla(tape, in[0], in[1], in[2], in[3], scale, at.state_in ? in[4] : Tensor(), at.want_state, at.chunk);
+    const GlaResult result = gla(tape, in[0], in[1], in[2], in[3], scale, at.state_in ? in[4] : Tensor(), at.want_state,
+                                 at.chunk, at.packed ? in.back() : Tensor());
     return at.want_state ? std::vector{result.o, result.state} : std::vector{result.o};
   };
   op.reference = [=](std::span<const Array> in) { return plain(in, at, scale); };
@@ -125,6 +131,27 @@ std::vector<OpCase> gla_cases() {
                                               .weakest = 0.0,
                                               .strongest = -0.05,
                                               .strong_step = 20}));
+  for (const std::int64_t chunk : {0, 1, 5, 16})
+    cases.push_back(make("packed_chunk_" + std::to_string(chunk), {.batch = 3,
+                                                                   .time = 37,
+                                                                   .heads = 2,
+                                                                   .key = 7,
+                                                                   .value = 13,
+                                                                   .chunk = chunk,
+                                                                   .state_in = true,
+                                                                   .packed = true}));
+  cases.push_back(make("packed_grouped", {.batch = 2,
+                                          .time = 40,
+                                          .heads = 2,
+                                          .group = 3,
+                                          .key = 8,
+                                          .value = 16,
+                                          .chunk = 8,
+                                          .state_in = true,
+                                          .packed = true}));
+  cases.push_back(
+      make("packed_no_state", {.batch = 2, .time = 33, .key = 16, .value = 16, .want_state = false, .packed = true}));
+  cases.push_back(make("packed_no_time", {.batch = 2, .time = 0, .state_in = true, .packed = true}));
   return cases;
 }
 

@@ -152,7 +152,8 @@ void forward_tile(const T* gate, const T* key, const T* query, const T* value, T
     for (std::size_t c = 0; c < columns; ++c) store(to + place(r, c), s[r][c]);
 }
 
-/// All tiles of one head and chunk. The outputs must be zero before.
+/// All tiles of one head through the steps of a chunk, or of its part that is one document. The outputs must be zero
+/// before.
 template <class T>
 void forward_chunk(const GlaSizes& s, const T* gate, const T* key, const T* query, const T* value, T* out,
                    std::int64_t count, const T* from, T* to) {
@@ -171,6 +172,16 @@ void forward_chunk(const GlaSizes& s, const T* gate, const T* key, const T* quer
   }
 }
 
+/// Where documents begin within a chunk of a row.
+struct Documents {
+  const std::int32_t* starts;  // of the chunk's steps; null: one document per row
+  std::int64_t begin;          // the chunk's first step
+
+  Documents(const View& all, std::int64_t batch, std::int64_t first)
+      : starts(all.data != nullptr ? row<std::int32_t>(all, batch) + first : nullptr), begin(first) {}
+  bool begins(std::int64_t step) const { return starts != nullptr && starts[step] == begin + step; }
+};
+
 template <class T>
 void forward_head(const GlaForward& a, std::int64_t batch, std::int64_t query_head) {
   const GlaSizes& s = a.sizes;
@@ -184,10 +195,10 @@ void forward_head(const GlaForward& a, std::int64_t batch, std::int64_t query_he
   T* value = query + keys;
   T* out = value + values;
   T* work = out + values;
-  T* starts = first && a.starts.data != nullptr ? row<T>(a.starts, batch * s.heads + head) : nullptr;
+  T* kept = first && a.kept.data != nullptr ? row<T>(a.kept, batch * s.heads + head) : nullptr;
   T* decays = a.decays.data != nullptr ? row<T>(a.decays, batch * s.heads + head) : nullptr;
   const T* state_in = a.state_in.data != nullptr ? row<T>(a.state_in, batch * s.heads + head) : nullptr;
-  open_state(state_in, s, false, starts != nullptr && s.time > 0 ? starts : work);
+  open_state(state_in, s, false, kept != nullptr && s.time > 0 ? kept : work);
   for (std::int64_t begin = 0; begin < s.time; begin += s.chunk) {
     const std::int64_t count = std::min(s.chunk, s.time - begin), row_at = batch * s.time + begin;
     const Part key_part{row_at, count, head * s.key_width, s.key_width};
@@ -199,10 +210,17 @@ void forward_head(const GlaForward& a, std::int64_t batch, std::int64_t query_he
     pack(a.q, query_part, block, query, [scale](T x) { return x * scale; });
     pack(a.v, value_part, block, value, same);
     std::fill_n(out, values, T(0));
-    const T* from = starts != nullptr ? starts : work;
-    T* to = starts != nullptr && begin + s.chunk < s.time ? starts + s.state() : work;
-    forward_chunk(s, gate, key, query, value, out, count, from, to);
-    if (starts != nullptr) starts += s.state();
+    T* from = kept != nullptr ? kept : work;
+    T* to = kept != nullptr && begin + s.chunk < s.time ? kept + s.state() : work;
+    const Documents documents(a.starts, batch, begin);
+    for (std::int64_t t = 0, end = 0; t < count; t = end) {
+      while (++end < count && !documents.begins(end)) continue;
+      if (documents.begins(t)) std::fill_n(from, s.state(), T(0));
+      const std::int64_t at = t * lanes<T>;
+      forward_chunk(s, gate + at, key + at, query + at, value + at, out + at, end - t, from, to);
+      from = to;
+    }
+    if (kept != nullptr) kept += s.state();
     unpack(out, block, T(1), a.o, {row_at, count, query_head * s.value_width, s.value_width}, false);
   }
   if (first && a.state_out.data != nullptr)
@@ -224,6 +242,15 @@ struct Packed {
   T* decayed;  // [step][value][lane] of one tile: e^{g_t} S_{t-1}
   T* partial;  // [step][value][lane] of one block of values: D_t times k_t, not yet summed over the lanes
   T* slope;    // [values][keys]: D, the gradient of the state after the chunk, transposed
+
+  /// The same from a later step on.
+  Packed from(std::int64_t step) const {
+    Packed p = *this;
+    p.gate += step * lanes<T>;
+    for (T** place : {&p.key, &p.query, &p.dgate, &p.dkey, &p.dquery, &p.value, &p.dout, &p.dvalue})
+      *place += step * lanes<T>;
+    return p;
+  }
 };
 
 template <class T>
@@ -241,7 +268,7 @@ Packed<T> carve(const View& scratch, const GlaSizes& s) {
   return p;
 }
 
-/// Forwards in time: the state again, from the start of the chunk; keeps e^{g_t} S_{t-1} and gives dq_t += S_t dO_t.
+/// Forwards in time: the state again, from `start` (null: zeros); keeps e^{g_t} S_{t-1} and gives dq_t += S_t dO_t.
 /// A tile is `lanes` value channels (one register each) times `lanes` key channels.
 template <class T>
 void state_tile(const Packed<T>& p, std::int64_t k_at, std::int64_t v_at, std::int64_t count, const T* start,
@@ -250,8 +277,12 @@ void state_tile(const Packed<T>& p, std::int64_t k_at, std::int64_t v_at, std::i
   const T *gate = p.gate + k_at, *key = p.key + k_at, *value = p.value + v_at, *dout = p.dout + v_at;
   T *dquery = p.dquery + k_at, *decayed = p.decayed;
   T corner[n][n];
-  for (std::size_t j = 0; j < n; ++j, start += stride)
-    for (std::size_t i = 0; i < n; ++i) corner[i][j] = start[i];
+  if (start == nullptr) {
+    std::fill_n(&corner[0][0], n * n, T(0));
+  } else {
+    for (std::size_t j = 0; j < n; ++j, start += stride)
+      for (std::size_t i = 0; i < n; ++i) corner[i][j] = start[i];
+  }
   Vector<T> s[n];
   for (std::size_t i = 0; i < n; ++i) s[i] = load(corner[i]);
   for (std::int64_t t = 0; t < count; ++t, gate += n, key += n, value += n, dout += n, dquery += n) {
@@ -321,7 +352,7 @@ inline Vector<double> sum_lanes(const double* from) {
   return __builtin_shufflevector(a, b, 0, 1, 4, 5) + __builtin_shufflevector(a, b, 2, 3, 6, 7);
 }
 
-/// All tiles of one head and chunk; gradients of keys must be zero before.
+/// All tiles of one head and chunk, or of its part that is one document; gradients of keys must be zero before.
 template <class T>
 void backward_chunk(const GlaSizes& s, const Packed<T>& p, std::int64_t count, const T* start) {
   constexpr std::int64_t n = lanes<T>;
@@ -330,11 +361,23 @@ void backward_chunk(const GlaSizes& s, const Packed<T>& p, std::int64_t count, c
     const std::int64_t v_at = v / n * block;
     for (std::int64_t k = 0; k < s.keys(); k += n) {
       const std::int64_t k_at = k / n * block;
-      state_tile(p, k_at, v_at, count, start + k * s.values() + v, s.values());
+      state_tile(p, k_at, v_at, count, start != nullptr ? start + k * s.values() + v : nullptr, s.values());
       const auto tile = k == 0 ? slope_tile<T, true> : slope_tile<T, false>;
       tile(p, k_at, v_at, count, p.slope + v * s.keys() + k, s.keys());
     }
     for (std::int64_t t = 0; t < count; ++t) store(p.dvalue + v_at + t * n, sum_lanes(p.partial + t * n * n));
+  }
+}
+
+/// A chunk, document by document from the last to the first. The gradient of a state ends where its document began.
+template <class T>
+void backward_documents(const GlaSizes& s, const Packed<T>& p, const Documents& documents, std::int64_t count,
+                        const T* state) {
+  for (std::int64_t end = count, t = count; end > 0; end = t) {
+    while (--t > 0 && !documents.begins(t)) continue;
+    const bool fresh = documents.begins(t);
+    backward_chunk(s, p.from(t), end - t, fresh ? nullptr : state);
+    if (fresh) std::fill_n(p.slope, s.state(), T(0));
   }
 }
 
@@ -363,7 +406,7 @@ void backward_head(const GlaBackward& a, std::int64_t batch, std::int64_t query_
     else
       std::fill_n(p.dout, s.blocks(s.values(), lanes<T>), T(0));
     std::fill_n(p.dgate, 3 * s.blocks(s.keys(), lanes<T>), T(0));  // and dkey, dquery
-    backward_chunk(s, p, count, row<T>(a.starts, state_row) + c * s.state());
+    backward_documents(s, p, Documents(a.starts, batch, begin), count, row<T>(a.kept, state_row) + c * s.state());
     unpack(p.dquery, block, scale, a.dq, queries, a.add_q);
     unpack(p.dkey, block, T(1), a.dk, keys, a.add_k || !first);
     unpack(p.dvalue, block, T(1), a.dv, values, a.add_v || !first);

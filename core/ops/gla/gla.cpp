@@ -9,7 +9,7 @@ namespace phasor::ops {
 namespace {
 
 GlaSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_gate, const Tensor& state_in,
-                  std::int64_t chunk) {
+                  const Tensor& starts, std::int64_t chunk) {
   const Shape& keys = k.shape();
   PHASOR_CHECK(q.shape().rank() == 4 && keys.rank() == 4 && v.shape().rank() == 4,
                "gla wants [batch, time, heads, width], not q " + q.shape().text() + ", k " + keys.text() + ", v " +
@@ -23,6 +23,8 @@ GlaSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const Tenso
   PHASOR_CHECK(log_gate.shape() == keys, "gla gates " + log_gate.shape().text() + " for keys " + keys.text());
   PHASOR_CHECK(!state_in || state_in.shape() == Shape({batch, heads, key_width, value_width}),
                "gla state " + state_in.shape().text() + " for keys " + keys.text());
+  PHASOR_CHECK(!starts || (starts.shape() == Shape({batch, time}) && starts.dtype() == Dtype::i32),
+               "gla starts " + starts.shape().text() + " " + name_of(starts.dtype()) + " for keys " + keys.text());
   PHASOR_CHECK(chunk >= 0, "gla chunk is negative");
   if (chunk == 0) chunk = 32;  // the tiles of the backward pass stay in the L1 cache
   chunk = std::clamp<std::int64_t>(chunk, 1, std::max<std::int64_t>(time, 1));
@@ -32,17 +34,17 @@ GlaSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const Tenso
 }  // namespace
 
 GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_gate, double scale,
-              const Tensor& state_in, bool want_state, std::int64_t chunk) {
-  const GlaSizes s = sizes_of(q, k, v, log_gate, state_in, chunk);
+              const Tensor& state_in, bool want_state, std::int64_t chunk, const Tensor& starts) {
+  const GlaSizes s = sizes_of(q, k, v, log_gate, state_in, starts, chunk);
   const double work = static_cast<double>(s.batch * s.time * s.heads * s.group * s.key_width * s.value_width);
   const Tensor o = tape.output({s.batch, s.time, s.heads * s.group, s.value_width}, {&q, &k, &v, &log_gate, &state_in});
   Tensor state;
   if (want_state) {
     state = tape.output({s.batch, s.heads, s.key_width, s.value_width}, {&k, &v, &log_gate, &state_in});
   }
-  Tensor starts, decays;
+  Tensor kept, decays;
   if (tape.wants(o)) {
-    starts = tape.empty({s.batch * s.heads, s.chunks() * s.state()});
+    kept = tape.empty({s.batch * s.heads, s.chunks() * s.state()});
     decays = tape.empty({s.batch * s.heads, s.chunks() * s.blocks(s.keys(), gla_lane / 2)});
   }
   const Tensor scratch = tape.empty({s.forward_scratch()});
@@ -52,9 +54,10 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
           .v = v.view(),
           .log_gate = log_gate.view(),
           .state_in = state_in.view(),
+          .starts = starts.view(),
           .o = o.view(),
           .state_out = state.view(),
-          .starts = starts.view(),
+          .kept = kept.view(),
           .decays = decays.view(),
           .scratch = scratch.view(),
           .sizes = s,
@@ -72,6 +75,7 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
             .k = k.view(),
             .v = v.view(),
             .starts = starts.view(),
+            .kept = kept.view(),
             .decays = decays.view(),
             .d_o = d_o.view(),
             .d_state = d_state.view(),

@@ -23,11 +23,14 @@ struct GlaResult {
 ///     dstate_in = diag(e^{g_1}) D_1
 /// dk, dv, dg and dstate_in are summed over the query heads that share a head.
 ///
+/// starts: i32 [batch, time] as in SequenceContext, or empty. Where starts[b, t] == t a document begins: S_{t-1} counts as
+/// zero and D stops there, so that nothing crosses, not even a NaN; the last state is that of the last document.
+///
 /// Only e^{g_t} is ever formed, so every log_gate <= 0 is safe, down to minus infinity. Nothing about the outputs
 /// depends on `chunk` or on later tokens, and a sequence cut in pieces gives the bits of the whole. `chunk` is the
 /// number of steps between the states that are kept for the backward pass; 0 chooses it from the shapes. docs/gla.md
 /// says why the CPU runs the recurrence itself and not the chunkwise form.
 GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_gate, double scale,
-              const Tensor& state_in = {}, bool want_state = false, std::int64_t chunk = 0);
+              const Tensor& state_in = {}, bool want_state = false, std::int64_t chunk = 0, const Tensor& starts = {});
 
 }  // namespace phasor::ops

@@ -38,9 +38,10 @@ struct GlaSizes {
 struct GlaForward {
   View q, k, v, log_gate;  // rows [batch * time] of [heads, width]
   View state_in;           // rows [batch * heads] of [key_width, value_width]; absent: zeros
+  View starts;             // i32 rows [batch] of [time]; absent: one document per row
   View o;
   View state_out;  // absent when not wanted
-  View starts;     // rows [batch * heads] of [chunks, keys, values]: the state before each chunk; absent: not kept
+  View kept;       // rows [batch * heads] of [chunks, keys, values]: the state before each chunk; absent: not kept
   View decays;     // rows [batch * heads] of [chunks, blocks of keys]: e^{log_gate}; absent: not kept
   View scratch;    // one row of forward_scratch()
   GlaSizes sizes;
@@ -48,7 +49,7 @@ struct GlaForward {
 };
 
 struct GlaBackward {
-  View q, k, v, starts, decays;
+  View q, k, v, starts, kept, decays;
   View d_o;                                           // absent when only the state was used
   View d_state;                                       // absent when no gradient arrived
   View scratch;                                       // one row of backward_scratch()

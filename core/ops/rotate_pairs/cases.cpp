@@ -14,7 +14,8 @@ Array plain(const Array& x, const Array& angle, PairLayout layout) {
   for (std::int64_t r = 0; r < x.shape.rows(); ++r)
     for (std::int64_t h = 0; h < heads; ++h)
       for (std::int64_t i = 0; i < planes; ++i) {
-        const std::int64_t turn = angle.shape.rank() == 2 ? (r % time) * planes + i : (r * heads + h) * planes + i;
+        const int rank = angle.shape.rank();
+        const std::int64_t turn = (rank == 2 ? r % time : rank == 3 ? r : r * heads + h) * planes + i;
         const std::int64_t start = (r * heads + h) * width;
         const auto a = static_cast<std::size_t>(start + (layout == PairLayout::half_split ? i : 2 * i));
         const auto b = static_cast<std::size_t>(start + (layout == PairLayout::half_split ? i + planes : 2 * i + 1));
@@ -30,7 +31,7 @@ struct Options {
   Shape q;  // [batch, time, heads, width]
   std::int64_t planes;
   PairLayout layout = PairLayout::half_split;
-  bool shared = false;
+  bool shared = false, by_row = false;  // angles that the heads share, one for all rows or one for each
   std::int64_t k_heads = 0;  // as q when 0
   bool same = false;         // k is q itself
   bool fixed = false;        // angles are constants
@@ -42,9 +43,11 @@ OpCase make(const std::string& name, const Options& o) {
   op.name = "rotate_pairs_" + name;
   op.inputs.push_back({"q", o.q});
   if (!o.same) op.inputs.push_back({"k", o.q.with_row({o.k_heads > 0 ? o.k_heads : o.q[2], o.q[3]})});
-  const Shape angle = o.shared ? Shape{o.q[1], o.planes} : o.q.with_row({o.q[2], o.planes});
+  const Shape angle = o.shared   ? Shape{o.q[1], o.planes}
+                      : o.by_row ? Shape{o.q[0], o.q[1], o.planes}
+                                 : o.q.with_row({o.q[2], o.planes});
   op.inputs.push_back({"angle", angle, -o.reach, o.reach});
-  op.inputs.back().differentiable = !o.shared && !o.fixed;
+  op.inputs.back().differentiable = !o.shared && !o.by_row && !o.fixed;
   const std::size_t k = o.same ? 0 : 1;
   op.run = [=](Tape& tape, std::span<const Tensor> in) {
     const Rotated out = rotate_pairs(tape, in[0], in[k], in[k + 1], o.layout);
@@ -77,6 +80,10 @@ std::vector<OpCase> rotate_pairs_cases() {
       make("shared_grouped", {.q = {2, 5, 6, 10}, .planes = 4, .shared = true, .k_heads = 2}),
       make("shared_interleaved", {.q = {2, 5, 4, 8}, .planes = 3, .layout = interleaved, .shared = true, .k_heads = 1}),
       make("shared_wide", {.q = {2, 2, 2, 144}, .planes = 70, .shared = true}),
+      make("by_row", {.q = {3, 5, 2, 16}, .planes = 8, .by_row = true}),
+      make("by_row_grouped", {.q = {2, 5, 6, 10}, .planes = 4, .by_row = true, .k_heads = 2}),
+      make("by_row_wide", {.q = {2, 3, 2, 144}, .planes = 70, .layout = interleaved, .by_row = true}),
+      make("by_row_same", {.q = {2, 5, 2, 10}, .planes = 5, .by_row = true, .same = true}),
       make("same", {.q = {2, 5, 2, 10}, .planes = 4, .same = true}),
       make("same_shared", {.q = {2, 5, 2, 10}, .planes = 5, .shared = true, .same = true}),
       make("large_angles", {.q = {2, 7, 3, 8}, .planes = 4, .reach = 3e4})};

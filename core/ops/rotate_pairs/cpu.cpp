@@ -101,11 +101,19 @@ void pass_through(const RotatePairsShape& s, const View& from, const View& to, s
 template <class T, class Body>
 void for_turns(const RotatePairsShape& s, const View& angle, std::int64_t q_heads, std::int64_t k_heads, Body body) {
   Turn<T> turn;
-  if (s.shared) {
+  if (s.by_time) {
     for (std::int64_t t = 0; t < s.time; ++t)
       for (std::int64_t first = 0; first < s.planes; first += block) {
         turn.load(row<T>(angle, t), first, s.planes);
         for (std::int64_t b = 0; b < s.batch; ++b) body(turn, b * s.time + t, std::int64_t{0}, q_heads, k_heads);
+      }
+    return;
+  }
+  if (s.shared) {
+    for (std::int64_t r = 0; r < s.batch * s.time; ++r)
+      for (std::int64_t first = 0; first < s.planes; first += block) {
+        turn.load(row<T>(angle, r), first, s.planes);
+        body(turn, r, std::int64_t{0}, q_heads, k_heads);
       }
     return;
   }

@@ -7,7 +7,9 @@ namespace phasor::ops {
 
 struct RotatePairsShape {
   std::int64_t batch, time, width, planes;  // width of a head
-  bool interleaved, shared;                 // shared: angle [time, planes]; otherwise [batch * time, heads * planes]
+  bool interleaved;
+  bool shared;   // by the heads: angle [time, planes], or [batch * time, planes]; otherwise [.., heads * planes]
+  bool by_time;  // and by the batch: [time, planes]
 };
 
 struct RotatePairsForward {

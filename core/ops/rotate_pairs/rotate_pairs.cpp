@@ -10,11 +10,11 @@ void check(const Tape& tape, const Tensor& q, const Tensor& k, const Tensor& ang
   const std::string what =
       "rotate_pairs of " + q.shape().text() + " and " + k.shape().text() + " by angles " + angle.shape().text();
   const int rank = angle.shape().rank();
-  PHASOR_CHECK(q.shape().rank() == 4 && k.shape().rank() == 4 && (rank == 4 || rank == 2), what);
+  PHASOR_CHECK(q.shape().rank() == 4 && k.shape().rank() == 4 && rank >= 2 && rank <= 4, what);
   PHASOR_CHECK(q.size(0) == k.size(0) && q.size(1) == k.size(1) && q.size(3) == k.size(3), what);
   PHASOR_CHECK(2 * angle.size(-1) <= q.size(3), what);
-  if (rank == 2) {
-    PHASOR_CHECK(angle.size(0) == q.size(1), what);
+  if (rank < 4) {
+    PHASOR_CHECK(angle.size(rank - 2) == q.size(1) && (rank == 2 || angle.size(0) == q.size(0)), what);
     PHASOR_CHECK(!tape.wants(angle), "shared angles of rotate_pairs are constants");
   } else {
     PHASOR_CHECK(angle.size(0) == q.size(0) && angle.size(1) == q.size(1), what);
@@ -30,8 +30,9 @@ double flops(const Tensor& angle, std::int64_t rows, std::int64_t heads) {
 
 Rotated rotate_pairs(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& angle, PairLayout layout) {
   check(tape, q, k, angle);
+  const int rank = angle.shape().rank();
   const RotatePairsShape shape{
-      q.size(0), q.size(1), q.size(3), angle.size(-1), layout == PairLayout::interleaved, angle.shape().rank() == 2};
+      q.size(0), q.size(1), q.size(3), angle.size(-1), layout == PairLayout::interleaved, rank < 4, rank == 2};
   const Rotated out{tape.output(q.shape(), {&q, &angle}), tape.output(k.shape(), {&k, &angle})};
   launch(tape.stream(), rotate_pairs_forward,
          {shape, q.view(), k.view(), angle.view(), out.q.view(), out.k.view(), q.size(2), k.size(2)},

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/ops/running_phase/kernel.h"
 #include "core/ops/vector_math.h"
 
@@ -27,6 +29,10 @@ void store_state(const RunningPhaseShape& s, const double* from, const View& sta
   }
 }
 
+bool begins(const View& starts, std::int64_t b, std::int64_t t) {
+  return starts.data != nullptr && row<std::int32_t>(starts, b)[t] == t;
+}
+
 template <class T>
 void forward(const RunningPhaseForward& a) {
   const RunningPhaseShape& s = a.shape;
@@ -37,6 +43,7 @@ void forward(const RunningPhaseForward& a) {
   for (std::int64_t b = 0; b < s.batch; ++b) {
     load_state(s, a.state_in, b, phi);
     for (std::int64_t t = 0; t < s.time; ++t) {
+      if (begins(a.starts, b, t)) std::fill_n(phi, width, 0.0);
       const T* f = row<T>(a.increments, b * s.time + t);
       T* angle = row<T>(a.angle, b * s.time + t);
 #pragma omp simd
@@ -61,15 +68,17 @@ void sum_backwards(const RunningPhaseBackward& a, std::int64_t b, const double* 
 #pragma omp simd
       for (std::int64_t i = 0; i < width; ++i) carry[i] += tau[i] * static_cast<double>(dangle[i]);
     }
-    if (a.dincrements.data == nullptr) continue;
-    T* df = row<T>(a.dincrements, b * s.time + t);
-    if (a.accumulate_dincrements) {
+    if (a.dincrements.data != nullptr) {
+      T* df = row<T>(a.dincrements, b * s.time + t);
+      if (a.accumulate_dincrements) {
 #pragma omp simd
-      for (std::int64_t i = 0; i < width; ++i) df[i] += static_cast<T>(carry[i]);
-    } else {
+        for (std::int64_t i = 0; i < width; ++i) df[i] += static_cast<T>(carry[i]);
+      } else {
 #pragma omp simd
-      for (std::int64_t i = 0; i < width; ++i) df[i] = static_cast<T>(carry[i]);
+        for (std::int64_t i = 0; i < width; ++i) df[i] = static_cast<T>(carry[i]);
+      }
     }
+    if (begins(a.starts, b, t)) std::fill_n(carry, width, 0.0);
   }
 }
 
@@ -79,6 +88,7 @@ void add_temperature(const RunningPhaseBackward& a, std::int64_t b, double* phi,
   const RunningPhaseShape& s = a.shape;
   load_state(s, a.state_in, b, phi);
   for (std::int64_t t = 0; t < s.time; ++t) {
+    if (begins(a.starts, b, t)) std::fill_n(phi, s.heads * s.planes, 0.0);
     const T* f = row<T>(a.increments, b * s.time + t);
     const T* dangle = row<T>(a.dangle, b * s.time + t);
 #pragma omp simd

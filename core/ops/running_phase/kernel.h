@@ -13,13 +13,14 @@ struct RunningPhaseShape {
 struct RunningPhaseForward {
   RunningPhaseShape shape;
   View increments, temperature, state_in;
+  View starts;  // i32 rows [batch] of [time]; absent: one document per row
   View angle, state_out;
   View sums;  // scratch f64 [2, heads * planes]
 };
 
 struct RunningPhaseBackward {
   RunningPhaseShape shape;
-  View increments, temperature, state_in;
+  View increments, temperature, state_in, starts;
   View dangle, dstate_out;      // absent when none arrived
   View dincrements, dstate_in;  // absent when not wanted
   View dtemperature;            // absent when not wanted; always accumulated

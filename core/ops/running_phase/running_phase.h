@@ -14,8 +14,8 @@ struct Phase {
 ///     g_t = tau dangle_t;  df_t = sum_{u >= t} g_u + dstate;  dstate_in = df_0;  dtau_i = sum_{b,t,h} Phi dangle
 /// increments f [batch, time, H, R]; temperature tau [R], shared by heads; state_in [batch, H, R] f64 or empty. Phi is
 /// an unbounded sum: it is carried, scaled and reduced in double in every precision, and the state is Phi itself,
-/// unscaled.
+/// unscaled. starts: i32 [batch, time] as in SequenceContext, or empty; where a document begins, Phi_{t-1} counts as zero.
 Phase running_phase(Tape& tape, const Tensor& increments, const Tensor& temperature, const Tensor& state_in,
-                    bool want_state);
+                    bool want_state, const Tensor& starts = {});
 
 }  // namespace phasor::ops

@@ -10,7 +10,7 @@ namespace {
 struct Options {
   Shape x;
   std::int64_t window = 4;
-  bool bias = false, silu = false, state = false;
+  bool bias = false, silu = false, state = false, packed = false;
   std::vector<std::int64_t> pieces = {};  // lengths; the sequence is worked on whole when empty
 };
 
@@ -19,8 +19,10 @@ std::vector<Array> plain(const Options& o, std::span<const Array> in) {
   std::size_t next = 2;
   const Array* bias = o.bias ? &in[next++] : nullptr;
   const Array* state = o.state ? &in[next++] : nullptr;
-  // The input at any time from -window on.
-  const auto at = [&](std::int64_t b, std::int64_t t, std::int64_t c) {
+  const Array* starts = o.packed ? &in.back() : nullptr;
+  // The input at any time from -window on, as the document of `reader` sees it.
+  const auto at = [&](std::int64_t b, std::int64_t t, std::int64_t c, std::int64_t reader) {
+    if (t < document_start(starts, b, reader)) return 0.0;
     if (t >= 0) return in[0].values[static_cast<std::size_t>((b * time + t) * channels + c)];
     return state != nullptr ? state->values[static_cast<std::size_t>((b * channels + c) * window + t + window)] : 0.0;
   };
@@ -30,12 +32,12 @@ std::vector<Array> plain(const Options& o, std::span<const Array> in) {
       for (std::int64_t c = 0; c < channels; ++c) {
         double z = bias != nullptr ? bias->values[static_cast<std::size_t>(c)] : 0.0;
         for (std::int64_t j = 0; j < window; ++j)
-          z += in[1].values[static_cast<std::size_t>(c * window + j)] * at(b, t - (window - 1) + j, c);
+          z += in[1].values[static_cast<std::size_t>(c * window + j)] * at(b, t - (window - 1) + j, c, t);
         y.values.push_back(o.silu ? z / (1.0 + std::exp(-z)) : z);
       }
   for (std::int64_t b = 0; b < batch; ++b)
     for (std::int64_t c = 0; c < channels; ++c)
-      for (std::int64_t j = 0; j < window; ++j) out.values.push_back(at(b, time - window + j, c));
+      for (std::int64_t j = 0; j < window; ++j) out.values.push_back(at(b, time - window + j, c, time - 1));
   return {y, out};
 }
 
@@ -46,11 +48,15 @@ OpCase make(const std::string& name, const Options& o) {
   op.inputs.push_back({"weight", {o.x.width(), o.window}});
   if (o.bias) op.inputs.push_back({"bias", {o.x.width()}});
   if (o.state) op.inputs.push_back({"state", {o.x[0], o.x.width(), o.window}});
+  if (o.packed) {
+    op.inputs.push_back(packed_starts(o.x[0], o.x[1]));
+    op.prepare = [](std::vector<Array>& in) { prepare_starts(in.back()); };
+  }
   op.run = [=](Tape& tape, std::span<const Tensor> in) {
     std::size_t next = 2;
     const Tensor bias = o.bias ? in[next++] : Tensor();
     const Tensor state = o.state ? in[next++] : Tensor();
-    const ConvResult out = short_conv(tape, in[0], in[1], bias, o.silu, state, true);
+    const ConvResult out = short_conv(tape, in[0], in[1], bias, o.silu, state, true, o.packed ? in.back() : Tensor());
     return std::vector{out.y, out.state};
   };
   op.reference = [=](std::span<const Array> in) { return plain(o, in); };
@@ -119,6 +125,12 @@ std::vector<OpCase> short_conv_cases() {
           make("three_taps", {.x = {2, 6, 5}, .window = 3, .silu = true, .state = true}),
           make("seven_taps", {.x = {2, 5, 6}, .window = 7, .bias = true, .silu = true, .state = true}),
           make("more_taps_than_time", {.x = {1, 7, 65}, .window = 9, .bias = true, .state = true}),
+          make("packed", {.x = {4, 20, 5}, .bias = true, .silu = true, .state = true, .packed = true}),
+          make("packed_no_state", {.x = {2, 40, 3}, .packed = true}),
+          make("packed_three_taps", {.x = {3, 7, 4}, .window = 3, .state = true, .packed = true}),
+          make("packed_seven_taps", {.x = {4, 21, 3}, .window = 7, .bias = true, .state = true, .packed = true}),
+          make("packed_short_last", {.x = {2, 2, 3}, .silu = true, .state = true, .packed = true}),
+          make("packed_no_time", {.x = {2, 0, 3}, .state = true, .packed = true}),
           make_pieces("of_one", {.x = {2, 4, 3}, .bias = true, .silu = true, .state = true, .pieces = {1, 1, 1, 1}}),
           make_pieces("of_two", {.x = {1, 6, 5}, .bias = true, .silu = true, .state = true, .pieces = {2, 2, 2}}),
           make_pieces("of_all", {.x = {2, 10, 3}, .bias = true, .state = true, .pieces = {1, 2, 3, 4}}),

@@ -81,12 +81,26 @@ void transpose_weight(const Part& part, const View& weight, const View& bias, co
     last[c] = bias.data != nullptr ? static_cast<const T*>(bias.data)[c] : T(0);
 }
 
-/// Row h of the history is the input at time h - window.
+/// Row h of the history is the input at time h - window; zeros follow.
 template <class T>
 void load_history(const Part& part, const View& state, std::int64_t state_row, const View& history) {
+  std::fill_n(row<T>(history, part.window) + part.first, part.count, T(0));
   for (std::int64_t h = 0; h < part.window; ++h)
     for (std::int64_t c = part.first; c < part.first + part.count; ++c)
       row<T>(history, h)[c] = state.data != nullptr ? row<T>(state, state_row + c)[h] : T(0);
+}
+
+/// The first time that belongs to the document of time t; everything does when there are no starts, or no times.
+inline std::int64_t document_start(const ShortConvShape& s, const View& starts, std::int64_t b, std::int64_t t) {
+  return starts.data != nullptr && s.time > 0 ? row<std::int32_t>(starts, b)[t] : -s.window;
+}
+
+/// The input at time t, or zeros when it lies before `first`.
+template <class T>
+inline const T* input_at(const Part& part, const View& x, const View& history, std::int64_t row_at, std::int64_t t,
+                         std::int64_t first) {
+  if (t < first) return row<T>(history, part.window) + part.first;
+  return (t >= 0 ? row<T>(x, row_at + t) : row<T>(history, t + part.window)) + part.first;
 }
 
 /// Calls body(part) for every block of channels.
@@ -104,20 +118,22 @@ void forward_window(const ShortConvForward& a) {
     const T* bias = row<T>(a.taps, s.window) + part.first;
     for (std::int64_t b = 0; b < s.batch; ++b) {
       load_history<T>(part, a.state_in, b * s.channels, a.history);
-      const auto input = [&](std::int64_t t) {
-        return (t >= 0 ? row<T>(a.x, b * s.time + t) : row<T>(a.history, t + s.window)) + part.first;
+      const auto input = [&](std::int64_t t, std::int64_t first) {
+        return input_at<T>(part, a.x, a.history, b * s.time, t, first);
       };
       for (std::int64_t t = 0; t < s.time; ++t) {
         T* y = row<T>(a.y, b * s.time + t) + part.first;
+        const std::int64_t first = document_start(s, a.starts, b, t);
         weighted_sum<fixed>(
-            part, a.taps, [&](std::int64_t j) { return input(t - (s.window - 1) + j); }, bias, y);
+            part, a.taps, [&](std::int64_t j) { return input(t - (s.window - 1) + j, first); }, bias, y);
         if (!s.silu) continue;
 #pragma omp simd
         for (std::int64_t i = 0; i < part.count; ++i) y[i] = math::silu(y[i]);
       }
       if (a.state_out.data == nullptr) continue;
+      const std::int64_t first = document_start(s, a.starts, b, s.time - 1);
       for (std::int64_t j = 0; j < s.window; ++j) {
-        const T* x = input(s.time - s.window + j);
+        const T* x = input(s.time - s.window + j, first);
         for (std::int64_t i = 0; i < part.count; ++i) row<T>(a.state_out, b * s.channels + part.first + i)[j] = x[i];
       }
     }
@@ -138,27 +154,32 @@ void backward_window(const ShortConvBackward& a) {
     clear(zeros);
     for (std::int64_t b = 0; b < s.batch; ++b) {
       load_history<T>(part, a.state_in, b * s.channels, a.history);
-      const auto input = [&](std::int64_t t) {
-        return (t >= 0 ? row<T>(a.x, b * s.time + t) : row<T>(a.history, t + s.window)) + part.first;
-      };
-      // dz of the times t .. t+window-1; zero outside the sequence.
+      // dz of the times t .. t+window-1; zero outside the document of t.
       const auto dz = [&](std::int64_t t) { return row<T>(a.dz, (t + s.window) % s.window) + part.first; };
-      for (std::int64_t j = 0; j < s.window; ++j) clear(dz(j));
+      const auto clear_ring = [&] {
+        for (std::int64_t j = 0; j < s.window; ++j) clear(dz(j));
+      };
+      clear_ring();
+      const std::int64_t last_first = document_start(s, a.starts, b, s.time - 1);
       const auto pull = [&](std::int64_t t, const T* start, T* out) {
         weighted_sum<fixed>(
             part, a.taps, [&](std::int64_t j) { return dz(t + (s.window - 1) - j); }, start, out);
       };
-      // Adds what comes straight through the outgoing state, which holds the times time-window .. time-1.
+      // Adds what comes straight through the outgoing state, which holds the times time-window .. time-1 of the last
+      // document.
       const auto add_state = [&](std::int64_t t, T* out) {
         const std::int64_t j = t - (s.time - s.window);
-        if (a.dstate_out.data == nullptr || j < 0) return;
+        if (a.dstate_out.data == nullptr || j < 0 || t < last_first) return;
         for (std::int64_t i = 0; i < part.count; ++i)
           out[i] += row<T>(a.dstate_out, b * s.channels + part.first + i)[j];
       };
       for (std::int64_t t = s.time - 1; t >= 0; --t) {
         const T* dy = row<T>(a.dy, b * s.time + t) + part.first;
         T* d = dz(t);
-        const auto window = [&](std::int64_t j) { return input(t - (s.window - 1) + j); };
+        const std::int64_t first = document_start(s, a.starts, b, t);
+        const auto window = [&](std::int64_t j) {
+          return input_at<T>(part, a.x, a.history, b * s.time, t - (s.window - 1) + j, first);
+        };
         if (s.silu) {
           weighted_sum<fixed>(part, a.taps, window, bias, d);
 #pragma omp simd
@@ -168,15 +189,18 @@ void backward_window(const ShortConvBackward& a) {
           for (std::int64_t i = 0; i < part.count; ++i) d[i] = dy[i];
         }
         if (want_sums) add_products<fixed>(part, a.dtaps, window, d);
-        if (a.dx.data == nullptr) continue;
-        T* dx = row<T>(a.dx, b * s.time + t) + part.first;
-        pull(t, a.accumulate_dx ? dx : zeros, dx);
-        add_state(t, dx);
+        if (a.dx.data != nullptr) {
+          T* dx = row<T>(a.dx, b * s.time + t) + part.first;
+          pull(t, a.accumulate_dx ? dx : zeros, dx);
+          add_state(t, dx);
+        }
+        if (first == t) clear_ring();
       }
       if (a.dstate_in.data == nullptr) continue;
+      const std::int64_t first = document_start(s, a.starts, b, 0);
       for (std::int64_t t = -1; t >= -s.window; --t) {
         clear(dz(t));
-        if (t > -s.window)
+        if (t > -s.window && t >= first)
           pull(t, zeros, spare);
         else
           clear(spare);

@@ -13,14 +13,15 @@ struct ShortConvShape {
 struct ShortConvForward {
   ShortConvShape shape;
   View x, weight, bias, state_in;  // bias and state_in may be absent
+  View starts;                     // i32 rows [batch] of [time]; absent: one document per row
   View y, state_out;               // state_out may be absent
   View taps;                       // scratch [window + 1, channels]: weight transposed, then the bias
-  View history;                    // scratch [window, channels]: inputs before the first one
+  View history;                    // scratch [window + 1, channels]: inputs before the first one, then a row of zeros
 };
 
 struct ShortConvBackward {
   ShortConvShape shape;
-  View x, weight, bias, state_in;
+  View x, weight, bias, state_in, starts;
   View dy, dstate_out;  // dstate_out may be absent
   View dx, dstate_in;   // absent when not wanted
   View dweight, dbias;  // absent when not wanted; always accumulated

@@ -16,7 +16,9 @@ struct ConvResult {
 /// current sample; bias [C] or empty; state_in [batch, C, W] or empty: the last W inputs, newest last, column 0 is not
 /// read. The outgoing state is the incoming one shifted when time < W. Pieces of any length, with the state carried
 /// between them, give the outputs and the gradients of the whole; z is computed again in the backward pass.
+/// starts: i32 [batch, time] as in SequenceContext, or empty. Inputs of other documents read as zero, and no gradient
+/// reaches them; in the outgoing state only inputs of the last document are left.
 ConvResult short_conv(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias, bool silu,
-                      const Tensor& state_in, bool want_state);
+                      const Tensor& state_in, bool want_state, const Tensor& starts = {});
 
 }  // namespace phasor::ops

@@ -14,6 +14,10 @@ void copy_row(const T* from, T* to, std::int64_t width) {
   for (std::int64_t i = 0; i < width; ++i) to[i] = from[i];
 }
 
+bool begins(const View& starts, std::int64_t b, std::int64_t t) {
+  return starts.data != nullptr && row<std::int32_t>(starts, b)[t] == t;
+}
+
 template <class T>
 void forward(const TimeDifferenceForward& a) {
   for (std::int64_t b = 0; b < a.batch; ++b) {
@@ -21,7 +25,7 @@ void forward(const TimeDifferenceForward& a) {
     for (std::int64_t t = 0; t < a.time; ++t) {
       const T* x = row<T>(a.x, b * a.time + t);
       T* y = row<T>(a.y, b * a.time + t);
-      if (last == nullptr) {
+      if (last == nullptr || begins(a.starts, b, t)) {
         copy_row(x, y, a.width);
       } else {
 #pragma omp simd
@@ -53,15 +57,19 @@ void backward(const TimeDifferenceBackward& a) {
     const auto dy = [&](std::int64_t t) -> const T* {
       return a.dy.data != nullptr && t < a.time ? row<T>(a.dy, b * a.time + t) : nullptr;
     };
+    // dy of a step that read the one before it.
+    const auto reading = [&](std::int64_t t) -> const T* {
+      return t < a.time && !begins(a.starts, b, t) ? dy(t) : nullptr;
+    };
     const T* dstate = a.dstate_out.data != nullptr ? row<T>(a.dstate_out, b) : nullptr;
     for (std::int64_t t = 0; t < a.time && a.dx.data != nullptr; ++t) {
       T* dx = row<T>(a.dx, b * a.time + t);
-      put(dy(t), dy(t + 1), dx, a.width, a.accumulate_dx);
+      put(dy(t), reading(t + 1), dx, a.width, a.accumulate_dx);
       if (t + 1 == a.time) put<T>(dstate, nullptr, dx, a.width, true);
     }
     // Without any step the state passes through.
     if (a.dstate_in.data != nullptr)
-      put(a.time == 0 ? dstate : nullptr, dy(0), row<T>(a.dstate_in, b), a.width, a.accumulate_dstate_in);
+      put(a.time == 0 ? dstate : nullptr, reading(0), row<T>(a.dstate_in, b), a.width, a.accumulate_dstate_in);
   }
 }
 

@@ -102,9 +102,9 @@ class Gla final : public Mixer {
     const Tensor x = contains(encoding.hook(), Hook::input) ? encoding.on_input(tape, input, context, state) : input;
     auto parts = tape.split(ops::linear(tape, x, inputs_(), {}), widths_);
     if (o_.short_conv > 0) {
-      parts[0] = convolve(tape, parts[0], q_conv_, "q_conv", state);
-      parts[1] = convolve(tape, parts[1], k_conv_, "k_conv", state);
-      parts[2] = convolve(tape, parts[2], v_conv_, "v_conv", state);
+      parts[0] = convolve(tape, parts[0], q_conv_, "q_conv", context, state);
+      parts[1] = convolve(tape, parts[1], k_conv_, "k_conv", context, state);
+      parts[2] = convolve(tape, parts[2], v_conv_, "v_conv", context, state);
     }
     const auto heads = [&](const Tensor& t, std::int64_t count, std::int64_t width) {
       return t.reshape({x.size(0), x.size(1), count, width});
@@ -118,7 +118,7 @@ class Gla final : public Mixer {
     const Tensor log_gate = ops::log_gate(tape, heads(logits, s_.kv_heads, s_.key_dim), 1.0 / o_.gate_divisor, o_.gate_clamp);
     const double scale = 1.0 / std::sqrt(static_cast<double>(s_.key_dim));
     const auto mixed = ops::gla(tape, qk.q, qk.k, heads(parts[2], s_.kv_heads, s_.value_dim), log_gate, scale,
-                                state == nullptr ? Tensor() : state->get("s"), state != nullptr);
+                                state == nullptr ? Tensor() : state->get("s"), state != nullptr, 0, context.starts);
     if (state != nullptr) state->set("s", mixed.state);
 
     const Tensor normed = o_.output_gate ? ops::gated_rms_norm(tape, mixed.o, heads(parts[4], s_.heads, s_.value_dim), norm_(),
@@ -128,9 +128,10 @@ class Gla final : public Mixer {
   }
 
  private:
-  Tensor convolve(Tape& tape, const Tensor& x, const Parameter& weight, const char* name, State* state) const {
+  Tensor convolve(Tape& tape, const Tensor& x, const Parameter& weight, const char* name, const SequenceContext& context,
+                  State* state) const {
     const auto result = ops::short_conv(tape, x, weight(), {}, true, state == nullptr ? Tensor() : state->get(name),
-                                        state != nullptr);
+                                        state != nullptr, context.starts);
     if (state != nullptr) state->set(name, result.state);
     return result.y;
   }

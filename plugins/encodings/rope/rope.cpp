@@ -58,8 +58,9 @@ class Rope final : public phasor::Encoding {
 
   phasor::QueryKey on_query_key(phasor::Tape& tape, phasor::QueryKey qk, const phasor::Tensor&,
                                 const phasor::SequenceContext& context, phasor::State*) const override {
-    const phasor::Tensor angle =
-        phasor::ops::position_angles(tape, table_, context.offset + offset_, qk.q.size(1));  // [time, dim/2]
+    const std::int64_t first = offset_ + (context.starts ? 0 : context.offset);
+    const phasor::Tensor angle =  // [time, dim/2], and for packed rows [batch, time, dim/2]
+        phasor::ops::position_angles(tape, table_, first, qk.q.size(1), context.starts);
     auto [q, k] = phasor::ops::rotate_pairs(tape, qk.q, qk.k, angle, layout_);
     return {q, k};
   }

@@ -157,14 +157,15 @@ class SelectiveRope final : public Encoding {
 
   Hook hook() const override { return Hook::query_key; }
 
-  QueryKey on_query_key(Tape& tape, QueryKey qk, const Tensor& x, const SequenceContext&, State* state) const override {
+  QueryKey on_query_key(Tape& tape, QueryKey qk, const Tensor& x, const SequenceContext& context,
+                        State* state) const override {
     const Tensor normed = reads_x() ? normalised(tape, x.reshape({x.size(0), x.size(1), s_.dim})) : Tensor();
-    Tensor phase = projects() ? mixed_over_time(tape, projected(tape, qk.q, normed), state)
+    Tensor phase = projects() ? mixed_over_time(tape, projected(tape, qk.q, normed), context, state)
                               : tape.zeros({x.size(0), x.size(1), s_.heads, planes()});
     if (o_.bias) phase = ops::add_row(tape, phase, ops::exp(tape, bias_()));
     if (o_.gate.kind != "none") phase = ops::mul_groups(tape, phase, gate(tape, normed));
     const auto running = ops::running_phase(tape, phase, temperature_(), state == nullptr ? Tensor() : state->get("phase"),
-                                            state != nullptr);
+                                            state != nullptr, context.starts);
     if (state != nullptr) state->set("phase", running.state);
     const auto rotated = ops::rotate_pairs(tape, qk.q, qk.k, running.angle, ops::PairLayout::half_split);
     return {rotated.q, rotated.k};
@@ -196,16 +197,18 @@ class SelectiveRope final : public Encoding {
     return ops::linear(tape, ops::linear(tape, in, down, {}), up, {}).reshape({batch, time, s_.heads, planes()});
   }
 
-  Tensor mixed_over_time(Tape& tape, Tensor phase, State* state) const {
+  Tensor mixed_over_time(Tape& tape, Tensor phase, const SequenceContext& context, State* state) const {
     const Shape heads = phase.shape();
     const Tensor flat = phase.reshape({heads[0], heads[1], s_.heads * planes()});
     if (o_.time_mixing.kind == "conv") {
       const auto result = ops::short_conv(tape, flat, conv_(), {}, o_.time_mixing.activation == "silu",
-                                          state == nullptr ? Tensor() : state->get("phi_conv"), state != nullptr);
+                                          state == nullptr ? Tensor() : state->get("phi_conv"), state != nullptr,
+                                          context.starts);
       if (state != nullptr) state->set("phi_conv", result.state);
       phase = result.y.reshape(heads);
     } else if (o_.time_mixing.kind == "difference") {
-      const auto result = ops::time_difference(tape, flat, state == nullptr ? Tensor() : state->get("phi_raw"), state != nullptr);
+      const auto result = ops::time_difference(tape, flat, state == nullptr ? Tensor() : state->get("phi_raw"),
+                                               state != nullptr, context.starts);
       if (state != nullptr) state->set("phi_raw", result.state);
       phase = result.y.reshape(heads);
     }
