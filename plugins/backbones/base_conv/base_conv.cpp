@@ -33,9 +33,10 @@ class BaseConv final : public Mixer {
     gate_bias_ = scope.zeros("proj.bias", {dim});
   }
 
-  Tensor forward(Tape& tape, const Tensor& x, const Encoding&, const SequenceContext&, State* state) const override {
+  Tensor forward(Tape& tape, const Tensor& x, const Encoding&, const SequenceContext& context,
+                 State* state) const override {
     const auto mixed = ops::short_conv(tape, x, taps_(), taps_bias_(), false, state == nullptr ? Tensor() : state->get("conv"),
-                                       state != nullptr);
+                                       state != nullptr, context.starts);
     if (state != nullptr) state->set("conv", mixed.state);
     const Tensor gate = ops::linear(tape, x, gate_(), gate_bias_());
     return ops::add(tape, ops::mul(tape, mixed.y, gate), x);
