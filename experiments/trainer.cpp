@@ -278,7 +278,8 @@ std::vector<std::int32_t> Trainer::predict(Tape& tape, const Tensor& ids, std::i
 Trainer::Part Trainer::decode_rows(Tape& tape, const EvaluationData& data, std::int64_t first, std::int64_t count) const {
   const Rows& rows = data.rows;
   const std::int64_t prompt = task_->prompt(data.slice);
-  PHASOR_CHECK(prompt > 0 && rows.streams == 1 && rows.starts.empty(), "decoding needs a prompt, one stream and unpacked rows");
+  const bool one_document = std::all_of(rows.starts.begin(), rows.starts.end(), [](std::int32_t start) { return start == 0; });
+  PHASOR_CHECK(prompt > 0 && rows.streams == 1 && one_document, "decoding needs a prompt, one stream and one document per row");
   const auto target = [&](std::int64_t r, std::int64_t t) { return rows.targets[static_cast<std::size_t>((first + r) * rows.tokens + t)]; };
   std::vector<State> states(static_cast<std::size_t>(model_->layers()));
   std::vector<std::int64_t> scored(static_cast<std::size_t>(count)), right(scored);
