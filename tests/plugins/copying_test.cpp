@@ -188,6 +188,8 @@ TEST_F(CopyingTest, StatisticsOfPackedRows) {
   const Slice slice = task->slices(Split::train).front();
   const Expected exact = expected_of(420, 2, 64);
   Mean complete, scored, tail, empty, few, many, letters;
+  // A ratio of two sums over rows, r = a / b, errs as (a - r b) / mean b does.
+  Mean few_ratio, many_ratio, mean_length;
   std::set<std::size_t> lengths;
   for (std::int64_t index = 0; index < static_cast<std::int64_t>(rows); ++index) {
     const MadeRow row = make_row(*task, slice, 0, index);
@@ -206,6 +208,9 @@ TEST_F(CopyingTest, StatisticsOfPackedRows) {
     letters.add(sum);
     few.add(short_ones);
     many.add(long_ones);
+    few_ratio.add(short_ones / exact.complete - exact.few / exact.complete * whole / exact.complete);
+    many_ratio.add(long_ones / exact.complete - exact.many / exact.complete * whole / exact.complete);
+    mean_length.add(sum / exact.complete - exact.letters / exact.complete * whole / exact.complete);
     tail.add(left);
     empty.add(left == 0.0 ? 1.0 : 0.0);
     const auto targets = std::count_if(row.targets.begin(), row.targets.end(), [](std::int32_t x) { return x >= 0; });
@@ -228,9 +233,9 @@ TEST_F(CopyingTest, StatisticsOfPackedRows) {
   EXPECT_NEAR(exact.letters + exact.complete, 185.3, more * scored.error() + .05);
   EXPECT_NEAR(exact.tail, 43.6, more * tail.error() + .05);
   EXPECT_NEAR(exact.empty, .016, more * empty.error() + .0005);
-  EXPECT_NEAR(exact.few / exact.complete, .167, more * few.error() / exact.complete + .0005);
-  EXPECT_NEAR(exact.many / exact.complete, .118, more * many.error() / exact.complete + .0005);
-  EXPECT_NEAR(exact.letters / exact.complete, 31.05, more * letters.error() / exact.complete + .005);
+  EXPECT_NEAR(exact.few / exact.complete, .167, more * few_ratio.error() + .0005);
+  EXPECT_NEAR(exact.many / exact.complete, .118, more * many_ratio.error() + .0005);
+  EXPECT_NEAR(exact.letters / exact.complete, 31.05, more * mean_length.error() + .005);
 }
 
 TEST_F(CopyingTest, LettersAreUniform) {
