@@ -87,8 +87,8 @@ std::vector<std::string> count_texts(const Counts& counts) {
 
 std::vector<std::string> statistics_texts(const Number& number) {
   const Statistics& s = number.statistics;
-  if (!s.mean) return {not_available, "", "", "", ""};
-  return {digits(s.mean), digits(s.sd), digits(s.median), digits(s.min), digits(s.max)};
+  if (!s.mean) return {not_available, "", "", "", "", ""};
+  return {digits(s.mean), digits(s.sd), digits(s.half_width), digits(s.median), digits(s.min), digits(s.max)};
 }
 
 std::string solved_text(const Number& number) { return number.solved ? count_text(*number.solved) : std::string(); }
@@ -119,7 +119,7 @@ Grid long_grid(const Table& table) {
   add_names(table, "column", grid.heads);
   append(grid.heads, {"metric", "split", "slice"});
   append(grid.heads, selects);
-  append(grid.heads, {"n", "expected", "diverged", "failed", "missing", "mean", "sd", "median", "min", "max", "solved",
+  append(grid.heads, {"n", "expected", "diverged", "failed", "missing", "mean", "sd", "half_width", "median", "min", "max", "solved",
                       "parameters", "step_ms", "trials", "flags", "tied"});
   append(grid.heads, rule_heads);
   grid.heads.push_back("select_step");

@@ -1,6 +1,7 @@
 #include "analysis/statistics.h"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstddef>
 
@@ -32,6 +33,8 @@ Statistics describe(std::vector<double> values) {
   // Equal values must give exactly 0, also where long double is no wider than double.
   const bool equal = values.front() == values.back();
   result.sd = equal ? 0.0 : static_cast<double>(std::sqrt(squares / static_cast<long double>(n - 1)));
+  const boost::math::students_t distribution(static_cast<double>(n - 1));
+  result.half_width = boost::math::quantile(distribution, 0.975) * *result.sd / std::sqrt(static_cast<double>(n));
   return result;
 }
 

@@ -6,11 +6,12 @@
 
 namespace phasor::analysis {
 
-/// Of a few numbers, one a seed. All empty when there are none; the standard deviation is empty for fewer than two.
+/// Of a few numbers, one a seed. All empty when there are none; the deviation and the interval are empty for fewer than two.
 struct Statistics {
   std::int64_t n = 0;
   std::optional<double> mean;
-  std::optional<double> sd;  // n - 1 in the denominator
+  std::optional<double> sd;          // n - 1 in the denominator
+  std::optional<double> half_width;  // of the 95 % interval around the mean, Student's t with n - 1 degrees of freedom
   std::optional<double> median, min, max;
 };
 

@@ -11,11 +11,12 @@
 namespace phasor::analysis {
 namespace {
 
-TEST(Statistics, OfThreeValues) {
+TEST(Statistics, OfThreeValues) {  // L39
   const Statistics s = describe({0.94, 0.90, 0.92});
   EXPECT_EQ(s.n, 3);
   EXPECT_EQ(digits(s.mean), "0.9200");
   EXPECT_EQ(digits(s.sd), "0.0200");  // n - 1; with n it would be 0.0163
+  EXPECT_EQ(digits(s.half_width), "0.0497");  // t of 2 degrees of freedom: 4.3027 * 0.02 / sqrt(3)
   EXPECT_DOUBLE_EQ(*s.median, 0.92);
   EXPECT_DOUBLE_EQ(*s.min, 0.90);
   EXPECT_DOUBLE_EQ(*s.max, 0.94);
@@ -26,6 +27,7 @@ TEST(Statistics, OneValueHasNoDeviation) {
   EXPECT_EQ(s.n, 1);
   EXPECT_EQ(digits(s.mean), "0.5000");
   EXPECT_FALSE(s.sd.has_value());
+  EXPECT_FALSE(s.half_width.has_value());
   EXPECT_EQ(digits(s.sd), "");
   EXPECT_EQ(*s.median, 0.5);
 }

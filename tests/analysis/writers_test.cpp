@@ -47,16 +47,16 @@ Sweep sample() {
 
 TEST(Forms, Long) {
   EXPECT_EQ(sample().text(Format::csv, Form::longer),
-            "variant,task,metric,split,slice,optimizer.lr,n,expected,diverged,failed,missing,mean,sd,median,min,max,solved,"
+            "variant,task,metric,split,slice,optimizer.lr,n,expected,diverged,failed,missing,mean,sd,half_width,median,min,max,solved,"
             "parameters,step_ms,trials,flags,tied,select_split,select_metric,select_slice,select_at,select_direction,"
             "select_seeds,select_step\n"
-            "NoPE,S2,accuracy,test,32,0.005,3,3,0,0,0,0.5000,0.0200,0.5000,0.4800,0.5200,0,1000,4.1,9,,1,valid,accuracy,32,"
+            "NoPE,S2,accuracy,test,32,0.005,3,3,0,0,0,0.5000,0.0200,0.0497,0.5000,0.4800,0.5200,0,1000,4.1,9,,1,valid,accuracy,32,"
             "final,maximise,same as reported,100\n"
-            "NoPE,A3,accuracy,test,32,0.005,3,3,0,0,0,0.6200,0.0200,0.6200,0.6000,0.6400,0,1000,4.1,9,,1,valid,accuracy,32,"
+            "NoPE,A3,accuracy,test,32,0.005,3,3,0,0,0,0.6200,0.0200,0.0497,0.6200,0.6000,0.6400,0,1000,4.1,9,,1,valid,accuracy,32,"
             "final,maximise,same as reported,100\n"
-            "Selective,S2,accuracy,test,32,0.005,3,3,0,0,0,0.8000,0.0200,0.8000,0.7800,0.8200,0,1000,4.1,9,,1,valid,accuracy,"
+            "Selective,S2,accuracy,test,32,0.005,3,3,0,0,0,0.8000,0.0200,0.0497,0.8000,0.7800,0.8200,0,1000,4.1,9,,1,valid,accuracy,"
             "32,final,maximise,same as reported,100\n"
-            "Selective,A3,accuracy,test,32,0.005,3,3,0,0,0,0.9200,0.0200,0.9200,0.9000,0.9400,0,1000,4.1,9,,1,valid,accuracy,"
+            "Selective,A3,accuracy,test,32,0.005,3,3,0,0,0,0.9200,0.0200,0.0497,0.9200,0.9000,0.9400,0,1000,4.1,9,,1,valid,accuracy,"
             "32,final,maximise,same as reported,100\n");
 }
 
