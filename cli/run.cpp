@@ -50,14 +50,14 @@ void print_scores(const results::TrialRecord& record) {
   };
   // Stored slice by slice; shown metric by metric.
   for (const char* split : {"valid", "test"}) {
-    for (const char* metric : {"loss", "token_accuracy", "sequence_accuracy", "free_token_accuracy", "free_sequence_accuracy"}) {
+    for (const std::string& metric : results::metric_names()) {
       head.clear();
       for (const results::EvalPoint& point : record.evals) {
         if (point.step != last || point.split != split || point.metric != metric) continue;
         head = fmt::format("{} {}", split, metric);
         line += fmt::format(
             "   {}: {}", point.slice < 0 ? "all" : std::to_string(point.slice),
-            metric == std::string_view("loss") ? fmt::format("{:.4g}", point.value) : score_text(point.value));
+            metric == "loss" ? fmt::format("{:.4g}", point.value) : score_text(point.value));
       }
       flush();
     }

@@ -22,11 +22,18 @@ struct StepLog {
   bool clipped = false;
 };
 
+/// Metrics of an evaluation. The free ones are of models that continue by themselves: a wrong token is their next input.
+inline const std::vector<std::string>& metric_names() {
+  static const std::vector<std::string> names = {"loss", "token_accuracy", "sequence_accuracy", "free_token_accuracy",
+                                                 "free_sequence_accuracy"};
+  return names;
+}
+
 /// One number of an evaluation: `metric` of `split` on one `slice` (a length; -1 = over all slices) after `step` updates.
 struct EvalPoint {
   std::int64_t step = 0;
   std::string split;   // "valid", "test"
-  std::string metric;  // "loss", "token_accuracy", "sequence_accuracy"
+  std::string metric;  // one of metric_names()
   std::int64_t slice = -1;
   double value = 0.0;
   std::int64_t count = 0;  // rows or tokens the value is a mean over

@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "core/base/text.h"
+#include "results/record.h"
 #include "sweeps/reader.h"
 
 namespace phasor::sweeps {
 
 namespace {
 
-const std::vector<std::string> metrics = {"loss", "token_accuracy", "sequence_accuracy"};
 const std::vector<std::string> splits = {"valid", "test"};
 
 /// Trials are evaluated by length, so a number without one does not exist.
@@ -38,9 +38,10 @@ bool is_rule(const std::string& rule) {
 void read_tie(Reader& reader, const Json& tie, const std::string& path) {
   const std::string text = tie.is_string() ? tie.as_string() : "";
   if (text == "lowest") return;
+  const std::vector<std::string>& names = results::metric_names();
   const std::size_t dot = text.find('.'), at = std::min(text.find('@'), text.size());
   const bool good = dot != std::string::npos && dot < at && text.substr(0, dot) == "valid" &&
-                    std::find(metrics.begin(), metrics.end(), text.substr(dot + 1, at - dot - 1)) != metrics.end();
+                    std::find(names.begin(), names.end(), text.substr(dot + 1, at - dot - 1)) != names.end();
   if (!good) {
     reader.problem(path, found_text(tie) + ", expected \"lowest\" or a metric of valid, such as \"valid.loss\"");
   }
@@ -55,7 +56,7 @@ void read_select(Reader& reader, Json& table) {
     reader.problem(path + ".split",
                    "found \"test\", expected \"valid\": what is chosen on the test split cannot be reported on it");
   }
-  reader.choice(select, path, "metric", metrics, true);
+  reader.choice(select, path, "metric", results::metric_names(), true);
   read_slice(reader, select, path);
   if (select.find("at") == nullptr) select["at"] = "final";
   if (const auto rule = reader.text(select, path, "at", true); rule && !is_rule(*rule)) {
@@ -83,7 +84,7 @@ void read_report(Reader& reader, const Json& table) {
     if (!reader.object(entry, path)) continue;
     reader.keys(entry, path, {"split", "metric", "slices"});
     reader.choice(entry, path, "split", splits, true);
-    reader.choice(entry, path, "metric", metrics, true);
+    reader.choice(entry, path, "metric", results::metric_names(), true);
     const Json::Array* slices = reader.list(entry, path, "slices", true);
     if (slices == nullptr) continue;
     if (slices->empty()) reader.problem(path + ".slices", "found an empty list, expected lengths");
@@ -109,7 +110,7 @@ void read_primary(Reader& reader, const Json& table) {
   const Json* primary = table.find("primary");
   if (primary == nullptr || !reader.object(*primary, "table.primary")) return;
   reader.keys(*primary, "table.primary", {"metric", "slice"});
-  const auto metric = reader.choice(*primary, "table.primary", "metric", metrics, true);
+  const auto metric = reader.choice(*primary, "table.primary", "metric", results::metric_names(), true);
   read_slice(reader, *primary, "table.primary");
   const Json* slice = primary->find("slice");
   if (metric && slice != nullptr && !is_reported(table, *metric, *slice)) {
