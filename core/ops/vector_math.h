@@ -60,6 +60,34 @@ inline Unsigned<T> mask(bool condition) {
   return Unsigned<T>(0) - Unsigned<T>(condition);
 }
 
+/// e^r for |r| <= ln(2) / 2.
+template <class T>
+inline T exp_tail(T r) {
+  T p;
+  if constexpr (std::is_same_v<T, float>) {
+    p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+  } else {
+    p = 1.0 / 6227020800.0;
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+  }
+  return (p * (r * r) + r) + T(1);
+}
+
 }  // namespace detail
 
 /// condition ? yes : no where both have been computed: for values that `?:` would make the compiler branch for.
@@ -84,29 +112,7 @@ inline T exp(T x) {
   const T shifted = std::fma(clamped, T(1.4426950408889634), B::round);
   const T n = shifted - B::round;
   const T r = std::fma(n, -B::ln2_low, std::fma(n, -B::ln2_high, clamped));
-  T p;
-  if constexpr (std::is_same_v<T, float>) {
-    p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-  } else {
-    p = 1.0 / 6227020800.0;
-    p = p * r + 1.0 / 479001600.0;
-    p = p * r + 1.0 / 39916800.0;
-    p = p * r + 1.0 / 3628800.0;
-    p = p * r + 1.0 / 362880.0;
-    p = p * r + 1.0 / 40320.0;
-    p = p * r + 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
-  }
-  p = (p * (r * r) + r) + T(1);
+  const T p = detail::exp_tail(r);
   // 2^n in two factors, since n may be one more than the largest exponent.
   const U k = detail::bits(shifted) - detail::bits(B::round) + 2 * B::bias;
   const U half = k >> 1;

@@ -1,0 +1,48 @@
+#include "core/ops/concat_time/concat_time.h"
+
+#include <algorithm>
+
+#include "core/ops/concat_time/kernel.h"
+
+namespace phasor::ops {
+
+Tensor concat_time(Tape& tape, const Tensor& earlier, const Tensor& later, std::int64_t skip) {
+  const Shape &first = earlier.shape(), &second = later.shape();
+  const std::string found = first.text() + " and " + second.text();
+  PHASOR_CHECK(first.rank() >= 3 && first.rank() == second.rank() && first[0] == second[0],
+               "concat_time of " + found + ", expected [batch, time, ..] twice");
+  for (int axis = 2; axis < first.rank(); ++axis)
+    PHASOR_CHECK(first[axis] == second[axis], "concat_time of " + found + ", expected equal rows");
+  const std::int64_t batch = first[0], width = earlier.width();
+  const std::int64_t both[] = {first[1], second[1]};
+  PHASOR_CHECK(skip >= 0 && skip <= both[0] + both[1], "concat_time leaves out more than there is: " + found);
+  const std::int64_t time = both[0] + both[1] - skip;
+  const Tensor out = tape.output(first.rank() == 3   ? Shape{batch, time, first[2]}
+                                 : first.rank() == 4 ? Shape{batch, time, first[2], first[3]}
+                                                     : Shape{batch, time, first[2], first[3], first[4]},
+                                 {&earlier, &later});
+  // What is left out of each piece, and where the rest begins in the whole.
+  const std::int64_t left_out[] = {std::min(skip, both[0]), std::max<std::int64_t>(0, skip - both[0])};
+  const std::int64_t begin[] = {0, both[0] - left_out[0]};
+  const Tensor pieces[] = {earlier, later};
+  for (std::size_t i = 0; i < 2; ++i)
+    launch(tape.stream(), copy_time,
+           {pieces[i].view(), out.view(), batch, both[i], left_out[i], time, begin[i], both[i] - left_out[i], width, false});
+  if (!tape.wants(out)) return out;
+  tape.record([=](Tape& t) {
+    const Tensor d_out = t.take(out);
+    if (!d_out) return;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto piece = t.gradient(pieces[i]);
+      if (!piece.tensor) continue;
+      launch(t.stream(), copy_time,
+             {d_out.view(), piece.tensor.view(), batch, time, begin[i], both[i], left_out[i], both[i] - left_out[i], width,
+              piece.accumulate});
+      if (!piece.accumulate)
+        launch(t.stream(), clear_time, {piece.tensor.view(), batch, both[i], 0, left_out[i], width});
+    }
+  });
+  return out;
+}
+
+}  // namespace phasor::ops
