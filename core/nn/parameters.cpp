@@ -49,13 +49,15 @@ Parameter ParameterStore::stack(const std::vector<Parameter>& parts) {
   PHASOR_CHECK(!parts.empty(), "a stack has parts");
   Parameter whole = parts.front();
   std::int64_t rows = 0, end = whole.offset_;
+  const int rank = whole.shape_.rank();
   for (const Parameter& part : parts) {
-    PHASOR_CHECK(part.offset_ == end && part.shape_.rank() == 2 && part.shape_[1] == whole.shape_[1] && !part.frozen_,
-                 "a stack is made of neighbouring matrices of one inner size");
+    const bool alike = part.shape_.rank() == rank && (rank == 1 || (rank == 2 && part.shape_[1] == whole.shape_[1]));
+    PHASOR_CHECK(part.offset_ == end && alike && !part.frozen_,
+                 "a stack is made of neighbouring matrices of one inner size, or of neighbouring vectors");
     rows += part.shape_[0];
     end += part.shape_.size();
   }
-  whole.shape_ = {rows, whole.shape_[1]};
+  whole.shape_ = rank == 1 ? Shape{rows} : Shape{rows, whole.shape_[1]};
   return whole;
 }
 

@@ -64,7 +64,8 @@ class ParameterStore {
   ParameterStore& operator=(const ParameterStore&) = delete;
 
   Parameter declare(std::string name, Shape shape, Init init, bool frozen, bool decays);
-  /// Matrices that were declared one after the other and share the inner size, as one [sum of rows, inner].
+  /// Matrices that were declared one after the other and share the inner size, as one [sum of rows, inner]; or vectors
+  /// (biases), as one.
   static Parameter stack(const std::vector<Parameter>& parts);
   /// Some rows of a matrix, as a matrix.
   static Parameter rows(const Parameter& matrix, std::int64_t first, std::int64_t count);

@@ -34,7 +34,8 @@ std::unique_ptr<Options> options_of(const Plugin& plugin, const std::string& jso
 
 struct Sizes {
   std::int64_t dim, layers, vocabulary;
-  std::string backbone;
+  std::string options;  // of the backbone
+  std::string backbone = "gla";
 };
 
 std::int64_t count(const Sizes& sizes, const std::string& encoding, const std::string& encoding_options = "{}",
@@ -42,13 +43,13 @@ std::int64_t count(const Sizes& sizes, const std::string& encoding, const std::s
   ModelOptions model;
   model.dim = sizes.dim;
   model.layers = sizes.layers;
-  const BackbonePlugin* gla = plugins().find_backbone("gla");
+  const BackbonePlugin* backbone = plugins().find_backbone(sizes.backbone);
   const EncodingPlugin* chosen = plugins().find_encoding(encoding);
-  if (gla == nullptr || chosen == nullptr) throw std::runtime_error("a plugin is missing");
-  const auto backbone_made = options_of(*gla, sizes.backbone);
+  if (backbone == nullptr || chosen == nullptr) throw std::runtime_error("a plugin is missing");
+  const auto backbone_made = options_of(*backbone, sizes.options);
   const auto encoding_made = options_of(*chosen, encoding_options);
   ParameterStore store;
-  const Model made(model, DataShape(sizes.vocabulary), {gla, backbone_made.get(), chosen, encoding_made.get()}, store);
+  const Model made(model, DataShape(sizes.vocabulary), {backbone, backbone_made.get(), chosen, encoding_made.get()}, store);
   return store.total(with_frozen);
 }
 
@@ -86,6 +87,13 @@ TEST(ParameterCounts, Gla1300M) {
   EXPECT_NEAR(static_cast<double>(added(gla(16, 4), low_rank(32))), 2.0e6, 0.1e6);
   EXPECT_NEAR(static_cast<double>(added(gla(4, 4), full_rank)), 6.5e6, 0.05e6);
   EXPECT_NEAR(static_cast<double>(added(gla(16, 4), full_rank)), 2.4e6, 0.05e6);
+}
+
+TEST(ParameterCounts, Transformer370M) {
+  const Sizes transformer{1024, 24, 32000, R"({"heads": 16})", "transformer"};
+  EXPECT_EQ(count(transformer, "nope"), 373'867'520);
+  EXPECT_EQ(count(transformer, "rope"), 373'867'520);
+  EXPECT_EQ(added(transformer, full_rank), 1'230'336);
 }
 
 TEST(ParameterCounts, Copying) {

@@ -62,7 +62,10 @@ inline std::vector<Pair> pairs() {
   const std::vector<std::pair<std::string, std::string>> backbones = {
       {"gla", R"({"heads": 2, "expand_k": 1.0, "gate_divisor": 1.0})"},
       {"gla", R"({"heads": 2, "expand_k": 1.0, "short_conv": 4, "norm_q": true, "norm_k": true})"},
-      {"base_conv", "{}"}};
+      {"base_conv", "{}"},
+      {"transformer", R"({"heads": 2})"},
+      {"transformer", R"({"heads": 4, "kv_heads": 2, "qk_norm": true, "bias": true})"},
+      {"transformer", R"({"heads": 2, "window": 9, "qk_norm": true, "output_bias": true})"}};
   const std::vector<std::pair<std::string, std::string>> encodings = {
       {"nope", "{}"},
       {"rope", R"({"theta": 100.0})"},
@@ -72,7 +75,8 @@ inline std::vector<Pair> pairs() {
                              "gate": {"kind": "per_plane", "rank": 2}, "temperature": {"kind": "rfa", "theta": 0.9}})"},
       {"selective_rope", R"({"input": "q", "time_mixing": {"kind": "difference"}, "gate": {"kind": "standard"}})"},
       {"selective_rope", R"({"input_norm": "none", "time_mixing": {"kind": "identity"}, "increment": "softplus"})"},
-      {"learned_absolute", R"({"length": 300})"}};
+      {"learned_absolute", R"({"length": 300})"},
+      {"alibi", "{}"}};
   std::vector<Pair> all;
   for (std::size_t b = 0; b < backbones.size(); ++b)
     for (std::size_t e = 0; e < encodings.size(); ++e) {

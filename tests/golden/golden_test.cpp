@@ -114,6 +114,7 @@ TEST(GoldenFolder, HoldsCasesOfEveryUnit) {
 const char* const planted[] = {"rms_norm__affine1",
                                "short_conv__silu_bias_state0",
                                "selective_rope__cached_everything",
+                               "softmax_attention_bias__gqa_decay_alibi_window",
                                "layer_gla__selective_full",
                                "decode_gla__selective_full",
                                "batch_shards__rows",

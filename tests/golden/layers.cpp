@@ -20,29 +20,41 @@ struct Layer {
   std::unique_ptr<Encoding> encoding;
 };
 
-std::unique_ptr<Layer> make_gla_layer(const GoldenFile& file, Dtype dtype) {
+std::unique_ptr<Layer> make_layer(const GoldenFile& file, Dtype dtype, const BackboneChoice& backbone,
+                                  const EncodingChoice& encoding, double norm_eps) {
   const Json& options = file.options;
-  const BackboneChoice backbone = choose_gla(options);
-  const EncodingChoice encoding = choose_encoding(*options.find("position_embedding"));
   const std::int64_t dim = options.find("hidden_size")->as_integer();
   if (const auto reason = backbone.plugin->refuses(*backbone.options, dim)) throw UserError("refused: " + *reason);
   const MixerShape shape = backbone.plugin->shape(*backbone.options, dim);
   if (const auto reason = encoding.plugin->refuses(*encoding.options, shape)) throw UserError("refused: " + *reason);
 
   auto layer = std::make_unique<Layer>();
-  layer->mixer =
-      backbone.plugin->make(*backbone.options, dim, options.find("norm_eps")->as_number(), {layer->store, "", 0.02});
+  layer->mixer = backbone.plugin->make(*backbone.options, dim, norm_eps, {layer->store, "", 0.02});
   layer->encoding = encoding.plugin->make(*encoding.options, shape, {layer->store, "rotary", 0.02});
   PHASOR_CHECK(contains(backbone.plugin->offers(*backbone.options), layer->encoding->hook()), "the pair fits");
   fill_parameters(layer->store, file, dtype);
   return layer;
 }
 
-std::vector<Results> run_layer_gla(const GoldenFile& file, Dtype dtype) {
-  const auto layer = make_gla_layer(file, dtype);
-  Pass pass(file, dtype, &layer->store);
-  pass.output("y", layer->mixer->forward(pass.tape(), pass.leaf("x"), *layer->encoding, {0, true}, nullptr));
+std::unique_ptr<Layer> make_gla_layer(const GoldenFile& file, Dtype dtype) {
+  return make_layer(file, dtype, choose_gla(file.options), choose_encoding(*file.options.find("position_embedding")),
+                    file.options.find("norm_eps")->as_number());
+}
+
+std::vector<Results> run_whole(const GoldenFile& file, Dtype dtype, const Layer& layer) {
+  Pass pass(file, dtype, &layer.store);
+  pass.output("y", layer.mixer->forward(pass.tape(), pass.leaf("x"), *layer.encoding, {0, true}, nullptr));
   return {pass.finish()};
+}
+
+std::vector<Results> run_layer_gla(const GoldenFile& file, Dtype dtype) {
+  return run_whole(file, dtype, *make_gla_layer(file, dtype));
+}
+
+std::vector<Results> run_layer_attention(const GoldenFile& file, Dtype dtype) {
+  constexpr double unused = 1.0;  // its query and key norms have an eps of their own
+  return run_whole(file, dtype, *make_layer(file, dtype, choose_transformer(file.options),
+                                            choose_transformer_encoding(file.options), unused));
 }
 
 /// Runs a layer over pieces of x and keeps what a decoder would.
@@ -162,6 +174,7 @@ std::vector<Results> run_decode_gla(const GoldenFile& file, Dtype dtype) {
 
 void add_layers(UnitTable& table) {
   table["layer_gla"] = {run_layer_gla};
+  table["layer_attention"] = {run_layer_attention};
   table["decode_gla"] = {run_decode_gla};
 }
 

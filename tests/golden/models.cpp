@@ -29,8 +29,10 @@ std::unique_ptr<Fitted> make_model(const GoldenFile& file, Dtype dtype) {
   options.tie_head = from.find("tie_word_embeddings")->as_bool();
   options.mlp.width = from.find("intermediate_size")->as_integer();
   const Json& mixer = *from.find("attn");
-  const BackboneChoice backbone = choose_gla(mixer);
-  const EncodingChoice encoding = choose_encoding(*mixer.find("position_embedding"));
+  const bool softmax = from.find("mixer")->as_string() == "attention";
+  const BackboneChoice backbone = softmax ? choose_transformer(mixer) : choose_gla(mixer);
+  const EncodingChoice encoding =
+      softmax ? choose_transformer_encoding(mixer) : choose_encoding(*mixer.find("position_embedding"));
   const MixerChoice choice{backbone.plugin, backbone.options.get(), encoding.plugin, encoding.options.get()};
 
   auto fitted = std::make_unique<Fitted>();
@@ -150,7 +152,7 @@ std::vector<Results> run_batch_shards(const GoldenFile& file, Dtype dtype) {
 
 std::optional<std::string> missing_mixer(const GoldenFile& file) {
   const std::string& mixer = file.options.find("mixer")->as_string();
-  if (mixer == "gla") return std::nullopt;
+  if (mixer == "gla" || mixer == "attention") return std::nullopt;
   return "the backbone " + mixer + " is not there yet";
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/nn/model.h"
+#include "core/ops/attention/attention.h"
 #include "core/ops/cross_entropy/cross_entropy.h"
 #include "core/ops/embedding/embedding.h"
 #include "core/ops/gated_rms_norm/gated_rms_norm.h"
@@ -170,6 +171,21 @@ std::vector<Results> run_gla(const GoldenFile& file, Dtype dtype) {
   return all;
 }
 
+std::vector<Results> run_attention(const GoldenFile& file, Dtype dtype) {
+  Pass pass(file, dtype);
+  const Tensor q = pass.leaf("q");
+  const Json &scale = *file.options.find("scale"), &window = *file.options.find("window_size");
+  ops::AttentionOptions options;
+  options.scale = scale.is_null() ? 1.0 / std::sqrt(static_cast<double>(q.size(-1))) : scale.as_number();
+  options.causal = file.options.find("causal")->as_bool();
+  options.window = window.is_null() ? 0 : window.as_integer();
+  if (const Json& slopes = *file.options.find("alibi_slopes"); !slopes.is_null())
+    for (const Json& slope : slopes.as_array()) options.slopes.push_back(slope.as_number());
+  // In softmax_attention_bias there is a decay besides; in softmax_attention the leaf is empty.
+  pass.output("o", ops::attention(pass.tape(), q, pass.leaf("k"), pass.leaf("v"), options, pass.leaf("log_f")));
+  return {pass.finish()};
+}
+
 }  // namespace
 
 void add_ops(UnitTable& table) {
@@ -185,6 +201,8 @@ void add_ops(UnitTable& table) {
   table["cross_entropy"] = {run_cross_entropy};
   table["perplexity"] = {run_perplexity};
   table["gla"] = {run_gla};
+  table["softmax_attention"] = {run_attention};
+  table["softmax_attention_bias"] = {run_attention};
 }
 
 }  // namespace phasor::golden

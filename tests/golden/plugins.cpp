@@ -143,4 +143,19 @@ BackboneChoice choose_gla(const Json& from) {
   return choose<BackboneChoice>(plugins().find_backbone("gla"), options, "gla");
 }
 
+BackboneChoice choose_transformer(const Json& from) {
+  Json options = Json::object();
+  options["heads"] = *from.find("num_heads");
+  options["kv_heads"] = *from.find("num_kv_heads");
+  options["bias"] = *from.find("qkv_bias");
+  options["window"] = *from.find("window_size");
+  options["qk_norm"] = *from.find("qk_norm");
+  return choose<BackboneChoice>(plugins().find_backbone("transformer"), options, "transformer");
+}
+
+EncodingChoice choose_transformer_encoding(const Json& from) {
+  if (!flag(from, "alibi")) return choose_encoding(*from.find("position_embedding"));
+  return choose<EncodingChoice>(plugins().find_encoding("alibi"), Json::object(), "alibi");
+}
+
 }  // namespace phasor::golden

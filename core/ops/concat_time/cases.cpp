@@ -26,10 +26,18 @@ OpCase make(const std::string& name, const Shape& first, const Shape& second, st
   return op;
 }
 
+/// Nothing before, not even a tensor.
+OpCase make_first(const std::string& name, const Shape& shape, std::int64_t skip) {
+  OpCase op = make(name, {shape[0], 0, shape[2]}, shape, skip);
+  op.run = [=](Tape& tape, std::span<const Tensor> in) { return std::vector{concat_time(tape, {}, in[1], skip)}; };
+  return op;
+}
+
 }  // namespace
 
 std::vector<OpCase> concat_time_cases() {
-  return {make("no_batch", {0, 2, 3}, {0, 1, 3}, 0),
+  return {make_first("first_piece", {2, 5, 3}, 2),
+          make("no_batch", {0, 2, 3}, {0, 1, 3}, 0),
           make("no_past", {2, 0, 3}, {2, 4, 3}, 0),
           make("nothing_new", {2, 4, 3}, {2, 0, 3}, 1),
           make("one_token", {2, 7, 5}, {2, 1, 5}, 0),

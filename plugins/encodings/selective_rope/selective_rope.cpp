@@ -156,6 +156,7 @@ class SelectiveRope final : public Encoding {
   }
 
   Hook hook() const override { return Hook::query_key; }
+  bool rotates_before_norm() const override { return true; }
 
   QueryKey on_query_key(Tape& tape, QueryKey qk, const Tensor& x, const SequenceContext& context,
                         State* state) const override {
