@@ -296,7 +296,8 @@ TEST_F(StateTracking, SmallSpacesOverlapByChance) {
     const auto train = test::unit_hashes(*task, {Split::train, length, rows}, 4, rows, keep);
     const auto tested = test::unit_hashes(*task, {Split::test, length, rows}, 4, rows, keep);
     ASSERT_EQ(train.size(), static_cast<std::size_t>(rows));
-    test::expect_by_chance(test::shared(tested, train), tested.size(), train.size(), std::pow(2.0, static_cast<double>(length)));
+    test::expect_by_chance(test::shared(tested, train), tested.size(), train.size(),
+                           std::pow(2.0, static_cast<double>(length)));
   }
 }
 
