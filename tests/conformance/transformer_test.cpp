@@ -124,7 +124,9 @@ TEST(Transformer, AnyHeadWidthOrAReason) {
     EXPECT_FALSE(misfit(2 * width, R"({"heads": 2})", "nope")) << width;
     const auto rope = misfit(2 * width, R"({"heads": 2})", "rope");
     EXPECT_EQ(rope.has_value(), width % 2 == 1) << width;
-    if (rope) EXPECT_NE(rope->reason.find("rope does not fit"), std::string::npos) << rope->reason;
+    if (rope) {
+      EXPECT_NE(rope->reason.find("rope does not fit"), std::string::npos) << rope->reason;
+    }
   }
   EXPECT_NE(misfit(130, R"({"heads": 4})", "nope")->reason.find("heads: found 4, expected a divisor of dim 130"),
             std::string::npos);
