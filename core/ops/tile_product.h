@@ -2,7 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+
+#include "core/ops/simd.h"
 
 // Products of matrices that are too small for a GEMM library, whose call alone costs microseconds, for kernels that
 // work tile by tile (attention). A block of 6 rows times two vectors of columns is summed in registers: the 12 chains
@@ -10,38 +11,16 @@
 
 namespace phasor::tile {
 
-template <class T>
-struct Lanes;
-template <>
-struct Lanes<float> {
-  typedef float Vector __attribute__((vector_size(32)));
-};
-template <>
-struct Lanes<double> {
-  typedef double Vector __attribute__((vector_size(32)));
-};
-template <class T>
-using Vector = typename Lanes<T>::Vector;
-template <class T>
-constexpr std::int64_t lanes = 32 / static_cast<std::int64_t>(sizeof(T));
+using simd::lanes;
+using simd::load;
+using simd::store;
+using simd::Vector;
 
 constexpr std::int64_t row_block = 6;
 
 /// Distance between the rows of a packed matrix, in elements: an odd multiple of 16, so that neighbouring rows fall into
 /// different sets of the L1 cache.
 constexpr std::int64_t stride(std::int64_t width) { return ((width + 15) / 16 | 1) * 16; }
-
-template <class T>
-inline Vector<T> load(const T* from) {
-  Vector<T> x;
-  std::memcpy(&x, from, sizeof(x));
-  return x;
-}
-
-template <class T>
-inline void store(T* to, Vector<T> x) {
-  std::memcpy(to, &x, sizeof(x));
-}
 
 /// What happens to C: it becomes the product, gets it added, or is first multiplied by one factor per row.
 enum class Into { overwrite, add, rescale };

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/ops/gla/kernel.h"
+#include "core/ops/simd.h"
 #include "core/ops/vector_math.h"
 
 // The recurrence itself, tile by tile: a tile of the state stays in registers while it runs through the steps of a
@@ -14,37 +15,15 @@ namespace phasor::ops {
 
 namespace {
 
-template <class T>
-struct Lanes;
-template <>
-struct Lanes<float> {
-  typedef float Vector __attribute__((vector_size(32)));
-};
-template <>
-struct Lanes<double> {
-  typedef double Vector __attribute__((vector_size(32)));
-};
-template <class T>
-using Vector = typename Lanes<T>::Vector;
-template <class T>
-constexpr std::int64_t lanes = 32 / static_cast<std::int64_t>(sizeof(T));
+using simd::lanes;
+using simd::load;
+using simd::store;
+using simd::Vector;
 
 /// Elements of `count` vectors.
 template <class T>
 constexpr std::int64_t vectors(std::size_t count) {
   return static_cast<std::int64_t>(count) * lanes<T>;
-}
-
-template <class T>
-inline Vector<T> load(const T* from) {
-  Vector<T> x;
-  std::memcpy(&x, from, sizeof(x));
-  return x;
-}
-
-template <class T>
-inline void store(T* to, Vector<T> x) {
-  std::memcpy(to, &x, sizeof(x));
 }
 
 /// Steps begin .. begin+count-1 of one head: rows first .. of a tensor, columns from `column`.
