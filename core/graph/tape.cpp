@@ -47,7 +47,7 @@ Tensor Tape::zeros(Shape shape, Dtype dtype) {
 }
 
 Tensor Tape::output(Shape shape, Dtype dtype, std::initializer_list<const Tensor*> inputs) {
-  Tensor out = empty(shape, dtype);
+  Tensor out = Tensor::spaced(arena_, dtype, shape);
   const bool tracked = recording_ && std::any_of(inputs.begin(), inputs.end(),
                                                  [](const Tensor* t) { return t != nullptr && t->node() != 0; });
   if (tracked) out.set_node(new_slot());
@@ -82,7 +82,7 @@ Tensor Tape::parameter_gradient(const Tensor& parameter) const {
 
 void Tape::make_unique(Slot& at) {
   if (at.gradient.unique()) return;
-  Tensor own = empty(at.gradient.shape(), at.gradient.dtype());
+  Tensor own = Tensor::spaced(arena_, at.gradient.dtype(), at.gradient.shape());
   copy(stream_, at.gradient, own);
   at.gradient = std::move(own);
 }
@@ -92,7 +92,7 @@ Tensor Tape::column_home(const Slot& column, const Tensor& value) {
   if (!parent.by_columns) {
     parent.by_columns = true;
     if (!parent.gradient) {
-      parent.gradient = empty(column.parent_shape, value.dtype());
+      parent.gradient = Tensor::spaced(arena_, value.dtype(), column.parent_shape);
     } else {
       // The whole has a gradient of its own already: every column adds to it.
       make_unique(parent);
@@ -125,7 +125,7 @@ Tape::Gradient Tape::gradient(const Tensor& input) {
   complete_columns(to);
   const bool asked = std::exchange(to.handed, running_) == running_;
   if (!to.gradient) {
-    to.gradient = empty(input.shape(), input.dtype());
+    to.gradient = Tensor::spaced(arena_, input.dtype(), input.shape());
     return {to.gradient, false};
   }
   PHASOR_CHECK(!asked || to.gradient.unique(), "one pullback asks twice for the gradient of one value");
@@ -143,7 +143,7 @@ void Tape::add(const Tensor& input, Tensor value) {
     }
     complete_columns(to);
     if (to.parent == 0 && !to.gradient.unique()) {
-      Tensor sum = empty(input.shape(), input.dtype());
+      Tensor sum = Tensor::spaced(arena_, input.dtype(), input.shape());
       phasor::add(stream_, to.gradient, value, sum);
       to.gradient = std::move(sum);
       return;

@@ -18,6 +18,17 @@ Tensor::Tensor(Arena& arena, Dtype dtype, Shape shape) : shape_(shape), row_stri
   data_ = storage_->data();
 }
 
+Tensor Tensor::spaced(Arena& arena, Dtype dtype, Shape shape) {
+  constexpr std::size_t period = 1024, room = 64;  // bytes
+  const std::size_t bytes = static_cast<std::size_t>(shape.width()) * size_of(dtype);
+  if (shape.rows() < 2 || bytes == 0 || bytes % period != 0) return Tensor(arena, dtype, shape);
+  const auto stride = shape.width() + static_cast<std::int64_t>(room / size_of(dtype));
+  Tensor out(arena, dtype, {shape.rows(), stride});
+  out.shape_ = shape;
+  out.row_stride_ = stride;
+  return out;
+}
+
 Tensor Tensor::borrow(void* data, Dtype dtype, Shape shape) {
   Tensor out;
   out.data_ = data;
