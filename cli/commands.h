@@ -17,6 +17,7 @@ int sweep(const Arguments& arguments);
 int table(const Arguments& arguments);
 int describe(const Arguments& arguments);
 int plugins(const Arguments& arguments);
+int check(const Arguments& arguments);
 int bench(const Arguments& arguments);
 
 }  // namespace phasor::cli

@@ -31,6 +31,7 @@ constexpr std::array commands = {
     Command{"table", "make the ablation table of a sweep's results", phasor::cli::table},
     Command{"describe", "show an experiment: full spec, what is not default, parameters", phasor::cli::describe},
     Command{"plugins", "list tasks, backbones and encodings, and their options", phasor::cli::plugins},
+    Command{"check", "probe backbones and encodings for leaks of the future", phasor::cli::check},
     Command{"bench", "time the training step of an experiment", phasor::cli::bench},
 };
 

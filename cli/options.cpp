@@ -40,6 +40,7 @@ struct Options::Inside {
   po::options_description shown{"options"}, hidden;
   po::positional_options_description places;
   std::string* positional = nullptr;
+  std::vector<std::string>* positionals = nullptr;
   bool required = false;
   std::vector<Integer> integers;
   std::vector<std::string> names = {"--help"};
@@ -81,6 +82,11 @@ void Options::positional(const std::string& what, std::string& target, bool requ
   inside_->required = required;
 }
 
+void Options::positionals(const std::string& what, std::vector<std::string>& target) {
+  inside_->what = what;
+  inside_->positionals = &target;
+}
+
 void Options::hidden(const std::string& name, std::optional<std::int64_t>& target) {
   inside_->hidden.add_options()(name.c_str(), po::value<std::string>(), "");
   inside_->integers.push_back({name, &target, 0});
@@ -115,6 +121,10 @@ bool Options::parse(const std::vector<std::string>& arguments) {
   }
   const std::vector<std::string> rest =
       found.count("positional") > 0 ? found["positional"].as<std::vector<std::string>>() : std::vector<std::string>{};
+  if (in.positionals != nullptr) {
+    *in.positionals = rest;
+    return true;
+  }
   if (rest.size() > 1)
     throw UserError("found " + quoted_list(rest) + ", expected one " + in.what + "; usage: " + in.usage);
   if (rest.empty() && in.required) throw UserError("no " + in.what + " is given; usage: " + in.usage);

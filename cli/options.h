@@ -26,6 +26,8 @@ class Options {
             const std::string& help);
   /// The argument without a name.
   void positional(const std::string& what, std::string& target, bool required);
+  /// Arguments without a name, any number.
+  void positionals(const std::string& what, std::vector<std::string>& target);
   /// Not in the help: for processes that we start.
   void hidden(const std::string& name, std::optional<std::int64_t>& target);
 

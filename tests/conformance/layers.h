@@ -92,11 +92,11 @@ constexpr std::int64_t time_steps = 130;
 /// A small model. Where a test uses every id once, an id's gradient is its position's.
 class Built {
  public:
-  Built(const Pair& pair, Dtype dtype, double init_std = 0.3, std::int64_t layers = 2)
+  Built(const Pair& pair, Dtype dtype, double init_std = 0.3, std::int64_t layers = 2, std::int64_t dim = width)
       : dtype_(dtype), backbone_(options_of(plugins().find_backbone(pair.backbone)->options(), pair.backbone_options)),
         encoding_(options_of(plugins().find_encoding(pair.encoding)->options(), pair.encoding_options)) {
     ModelOptions options;
-    options.dim = width;
+    options.dim = dim;
     options.layers = layers;
     options.init_std = init_std;
     options.mlp.width = 8;

@@ -31,6 +31,7 @@ std::vector<std::int64_t> leaks(const std::function<std::vector<double>(const st
 
 class Layers : public testing::TestWithParam<Pair> {};
 
+// L11, A9.
 TEST_P(Layers, NothingLooksAhead) {
   Built built(GetParam(), Dtype::f32);
   EXPECT_EQ(leaks([&](const auto& ids) { return built.outputs(ids); }), std::vector<std::int64_t>{});
@@ -79,6 +80,7 @@ double worst_of_pieces(Built& built, Dtype dtype) {
   return worst;
 }
 
+// L5, A8.
 TEST_P(Layers, PiecesAreTheWhole) {
   // In double through two layers with strong weights, where only a mistake is left to see; in single precision through
   // one block with weights of the usual size (0.6 / sqrt(dim)), where normalised outputs may differ by rounding.
@@ -133,6 +135,69 @@ TEST(Leaks, APlantedLeakIsFound) {
     return out;
   };
   EXPECT_FALSE(leaks(leaky).empty());
+}
+
+// L16: what a plugin initialises is there after construction, and decay parameters and biases are not in the decay group.
+TEST_P(Layers, DecayAndBiasStartInTheirRange) {
+  struct Documented {
+    const char* name;
+    double low, high;
+  };
+  // The last part of the name: A in [1e-3, 16] for every family; steps of 1e-4 to 0.1 before their softplus; forget biases 0.
+  static const std::vector<Documented> ranges = {{"A_log", -INFINITY, std::log(16.0)},
+                                                 {"dt_bias", std::log(std::expm1(1e-4)), std::log(std::expm1(0.1))},
+                                                 {"gk_proj.1.bias", 0.0, 0.0},
+                                                 {"f_proj.bias", 0.0, 0.0},
+                                                 {"phi_bias", 0.0, 0.0}};
+  const Built built(GetParam(), Dtype::f64);
+  bool gated = false;
+  for (const ParameterEntry& entry : built.store().entries()) {
+    for (const Documented& range : ranges) {
+      if (!entry.name.ends_with(std::string(".") + range.name)) continue;
+      gated = true;
+      EXPECT_FALSE(entry.decays) << entry.name;
+      const Tensor value = built.store().value(entry);
+      for (std::int64_t i = 0; i < value.size(); ++i) {
+        EXPECT_GE(value.as<double>()[i], range.low - 1e-12) << entry.name;
+        EXPECT_LE(value.as<double>()[i], range.high + 1e-12) << entry.name;
+      }
+    }
+    if (entry.name.ends_with("bias") || entry.name.ends_with("norm.weight")) {
+      EXPECT_FALSE(entry.decays) << entry.name;
+    }
+    if (entry.name.ends_with("q_proj.weight")) {
+      EXPECT_TRUE(entry.decays) << entry.name;
+    }
+  }
+  EXPECT_TRUE(gated || GetParam().backbone != "gla");
+}
+
+// L13: any head width of gla, keys and values of different widths too; an odd one refuses rotations by name.
+TEST(HeadSizes, AnyWidthIsRightOrRefused) {
+  for (const std::int64_t head : {1, 4, 8, 16, 24, 80, 128, 256, 257, 512}) {
+    for (const char* expand_v : {"1.0", "2.0"}) {
+      const Pair pair{"", "gla", fmt::format(R"({{"heads": 1, "expand_k": 1.0, "expand_v": {}}})", expand_v), "nope", "{}"};
+      ASSERT_FALSE(misfit_of(pair, head)) << head;
+      const double init_std = 1.0 / std::sqrt(static_cast<double>(head));
+      Built exact(pair, Dtype::f64, init_std, 1, head), single(pair, Dtype::f32, init_std, 1, head);
+      const std::vector<double> want = exact.outputs(ids_from(0, 9)), got = single.outputs(ids_from(0, 9));
+      for (std::size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-4) << "head " << head << ", element " << i;
+    }
+    for (const char* encoding : {"rope", "selective_rope"}) {
+      const auto misfit = misfit_of({"", "gla", R"({"heads": 1, "expand_k": 1.0})", encoding, "{}"}, head);
+      EXPECT_EQ(misfit.has_value(), head % 2 != 0) << encoding << ", head " << head;
+      if (!misfit) continue;
+      EXPECT_EQ(misfit->path, "model.encoding");
+      EXPECT_EQ(misfit->reason.find(std::string(encoding) + " does not fit"), 0u) << misfit->reason;
+      EXPECT_NE(misfit->reason.find(std::to_string(head)), std::string::npos) << misfit->reason;
+      EXPECT_NE(misfit->reason.find("even"), std::string::npos) << misfit->reason;
+    }
+  }
+  // The value after expansion is named where heads do not come out whole.
+  const auto misfit = misfit_of({"", "gla", R"({"heads": 3, "expand_k": 0.5})", "nope", "{}"}, 16);
+  ASSERT_TRUE(misfit);
+  EXPECT_EQ(misfit->path, "model.backbone");
+  EXPECT_NE(misfit->reason.find("dim * expand_k = 8"), std::string::npos) << misfit->reason;
 }
 
 class Encodings : public testing::TestWithParam<Pair> {};
