@@ -62,7 +62,8 @@ Problem random_problem(const Sizes& s, unsigned seed) {
   return p;
 }
 
-/// The recurrence and its derivative, in double, one element after the other; keeps the state of every step.
+/// The recurrence and its derivative, in double, one element after the other. Columns of the state do not meet, so one
+/// column at a time is kept for every step.
 Answer oracle(const Problem& p) {
   const Sizes& s = p.sizes;
   const double scale = scale_of(s);
@@ -71,33 +72,38 @@ Answer oracle(const Problem& p) {
            Values(p.v.size()), Values(p.q.size()),        Values(p.state_in.size())};
   for (std::int64_t head = 0; head < s.batch * s.heads; ++head) {
     const auto token = [&](std::int64_t t) { return (head / s.heads * s.time + t) * s.heads + head % s.heads; };
-    Values states(place((s.time + 1) * kv));
-    for (std::int64_t i = 0; i < kv; ++i) states[place(i)] = p.state_in[place(head * kv + i)];
+    Values decays(place(s.time * s.key)), states(place((s.time + 1) * s.key)), slope(place(s.key));
     for (std::int64_t t = 0; t < s.time; ++t)
       for (std::int64_t i = 0; i < s.key; ++i)
-        for (std::int64_t j = 0; j < s.value; ++j) {
+        decays[place(t * s.key + i)] = std::exp(p.log_gate[place(token(t) * s.key + i)]);
+    for (std::int64_t j = 0; j < s.value; ++j) {
+      const auto corner = [&](std::int64_t i) { return place(head * kv + i * s.value + j); };
+      for (std::int64_t i = 0; i < s.key; ++i) states[place(i)] = p.state_in[corner(i)];
+      for (std::int64_t t = 0; t < s.time; ++t)
+        for (std::int64_t i = 0; i < s.key; ++i) {
           const std::size_t at_key = place(token(t) * s.key + i), at_value = place(token(t) * s.value + j);
-          const double now =
-              std::exp(p.log_gate[at_key]) * states[place(t * kv + i * s.value + j)] + p.k[at_key] * p.v[at_value];
-          states[place((t + 1) * kv + i * s.value + j)] = now;
+          const double now = decays[place(t * s.key + i)] * states[place(t * s.key + i)] + p.k[at_key] * p.v[at_value];
+          states[place((t + 1) * s.key + i)] = now;
           a.o[at_value] += scale * now * p.q[at_key];
         }
-    for (std::int64_t i = 0; i < kv; ++i) a.state[place(head * kv + i)] = states[place(s.time * kv + i)];
-    Values d(p.d_state.begin() + head * kv, p.d_state.begin() + (head + 1) * kv);
-    for (std::int64_t t = s.time - 1; t >= 0; --t)
-      for (std::int64_t i = 0; i < s.key; ++i)
-        for (std::int64_t j = 0; j < s.value; ++j) {
+      for (std::int64_t i = 0; i < s.key; ++i) {
+        a.state[corner(i)] = states[place(s.time * s.key + i)];
+        slope[place(i)] = p.d_state[corner(i)];
+      }
+      for (std::int64_t t = s.time - 1; t >= 0; --t)
+        for (std::int64_t i = 0; i < s.key; ++i) {
           const std::size_t at_key = place(token(t) * s.key + i), at_value = place(token(t) * s.value + j);
-          double& slope = d[place(i * s.value + j)];
-          const double decay = std::exp(p.log_gate[at_key]);
-          slope += scale * p.q[at_key] * p.d_o[at_value];
-          a.dq[at_key] += scale * states[place((t + 1) * kv + i * s.value + j)] * p.d_o[at_value];
-          a.dk[at_key] += slope * p.v[at_value];
-          a.dv[at_value] += slope * p.k[at_key];
-          a.dg[at_key] += slope * decay * states[place(t * kv + i * s.value + j)];
-          slope *= decay;
+          double& d = slope[place(i)];
+          const double decay = decays[place(t * s.key + i)];
+          d += scale * p.q[at_key] * p.d_o[at_value];
+          a.dq[at_key] += scale * states[place((t + 1) * s.key + i)] * p.d_o[at_value];
+          a.dk[at_key] += d * p.v[at_value];
+          a.dv[at_value] += d * p.k[at_key];
+          a.dg[at_key] += d * decay * states[place(t * s.key + i)];
+          d *= decay;
         }
-    for (std::int64_t i = 0; i < kv; ++i) a.d_in[place(head * kv + i)] = d[place(i)];
+      for (std::int64_t i = 0; i < s.key; ++i) a.d_in[corner(i)] = slope[place(i)];
+    }
   }
   return a;
 }
@@ -271,11 +277,10 @@ TEST(Gla, PiecesMakeTheWhole) {
   }
 }
 
-// L1: one head of 64, 43,884 tokens. The oracle of that length is the same kernel in double, which the tests above hold
-// against the recurrence.
+// L1: one head of 64, 43,884 tokens.
 TEST(Gla, LongSequencesStayFinite) {
   const Problem p = random_problem({.time = 43884, .key = 64, .value = 64}, 19);
-  expect_close(run(p, Dtype::f32, 0), run(p, Dtype::f64, 0), 1e-5, "long");  // asked for: 1e-3
+  expect_close(run(p, Dtype::f32, 0), oracle(p), 1e-5, "long");  // asked for: 1e-3
 }
 
 }  // namespace

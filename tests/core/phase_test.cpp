@@ -52,6 +52,7 @@ struct Drift {
   Tensor tau() { return Tensor::borrow(temperature.data(), Dtype::f32, {4}); }
 };
 
+// L9.
 TEST(Phase, RunningSumOfSixtyFiveThousandSteps) {
   Drift drift;
   Arena arena;
@@ -126,6 +127,7 @@ TEST(Phase, GradientsThroughPiecesAreThoseOfTheWhole) {
   }
 }
 
+// L8.
 TEST(Phase, TableAtFarPositions) {
   Arena arena;
   Tape tape(arena, {Dtype::f32, nullptr}, false);
@@ -149,6 +151,38 @@ TEST(Phase, TableAtFarPositions) {
   }
 }
 
+// L8, A10: every position up to 65,536, as the rotation shows it; neighbours and all the positions of L8 are distinct.
+TEST(Phase, TableOfSixtyFiveThousandPositions) {
+  Arena arena;
+  Tape tape(arena, {Dtype::f32, nullptr}, false);
+  constexpr std::int64_t planes = 32, time = 65'536;
+  std::vector<float> ones(static_cast<std::size_t>(time * 2 * planes), 0.0f);
+  for (std::int64_t t = 0; t < time; ++t) std::fill_n(ones.begin() + t * 2 * planes, planes, 1.0f);
+  const Tensor q = Tensor::borrow(ones.data(), Dtype::f32, {1, time, 1, 2 * planes});
+  for (const double theta : {1e4, 5e5}) {
+    std::vector<double> frequencies;
+    for (std::int64_t i = 0; i < planes; ++i)
+      frequencies.push_back(std::pow(theta, -static_cast<double>(i) / static_cast<double>(planes)));
+    const Tensor table = Tensor::borrow(frequencies.data(), Dtype::f64, {planes});
+    const Tensor angle = position_angles(tape, table, 0, time);
+    const Rotated out = rotate_pairs(tape, q, q, angle, PairLayout::half_split);
+    const auto at = [&](std::int64_t t) { return out.q.as<float>() + t * 2 * planes; };
+    double worst = 0.0;
+    for (std::int64_t t = 0; t < time; ++t)
+      for (std::int64_t i = 0; i < planes; ++i) {
+        const double exact = static_cast<double>(t) * frequencies[static_cast<std::size_t>(i)];
+        worst = std::max({worst, std::abs(static_cast<double>(at(t)[i]) - std::cos(exact)),
+                          std::abs(static_cast<double>(at(t)[planes + i]) - std::sin(exact))});
+      }
+    EXPECT_LT(worst, 1e-6);  // asked for: 1e-4
+    for (std::int64_t t = 1; t < time; ++t) ASSERT_FALSE(std::equal(at(t), at(t) + 2 * planes, at(t - 1))) << t;
+    const std::vector<std::int64_t> asked = {255, 256, 257, 2'047, 65'535};
+    for (const std::int64_t a : asked)
+      for (const std::int64_t b : asked) EXPECT_EQ(std::equal(at(a), at(a) + 2 * planes, at(b)), a == b) << a << ", " << b;
+  }
+}
+
+// L10.
 TEST(Phase, RotationByLargeAngles) {
   Arena arena;
   Tape tape(arena, {Dtype::f32, nullptr}, false);
