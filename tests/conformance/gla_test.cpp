@@ -121,8 +121,10 @@ Tensor to_tensor(Tape& tape, const Shape& shape, const double* values) {
 }
 
 void append(Values& to, const Tensor& from) {
-  for (std::int64_t i = 0; i < from.size(); ++i)
-    to.push_back(from.dtype() == Dtype::f64 ? from.as<double>()[i] : static_cast<double>(from.as<float>()[i]));
+  for (std::int64_t r = 0; r < from.rows(); ++r)
+    for (std::int64_t i = 0; i < from.width(); ++i)
+      to.push_back(from.dtype() == Dtype::f64 ? row<double>(from.view(), r)[i]
+                                              : static_cast<double>(row<float>(from.view(), r)[i]));
 }
 
 /// gla over the pieces [0, cuts[0]), [cuts[0], cuts[1]), .. of a sequence, the state carried from one to the next.

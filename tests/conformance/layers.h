@@ -129,8 +129,10 @@ class Built {
   }
   static std::vector<double> values(const Tensor& t) {
     std::vector<double> out;
-    for (std::int64_t i = 0; i < t.size(); ++i)
-      out.push_back(t.dtype() == Dtype::f64 ? t.as<double>()[i] : static_cast<double>(t.as<float>()[i]));
+    for (std::int64_t r = 0; r < t.rows(); ++r)
+      for (std::int64_t i = 0; i < t.width(); ++i)
+        out.push_back(t.dtype() == Dtype::f64 ? row<double>(t.view(), r)[i]
+                                              : static_cast<double>(row<float>(t.view(), r)[i]));
     return out;
   }
   Dtype dtype() const { return dtype_; }
