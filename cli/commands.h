@@ -19,5 +19,9 @@ int describe(const Arguments& arguments);
 int plugins(const Arguments& arguments);
 int check(const Arguments& arguments);
 int bench(const Arguments& arguments);
+int schema(const Arguments& arguments);
+int status(const Arguments& arguments);
+int merge(const Arguments& arguments);
+int doctor(const Arguments& arguments);
 
 }  // namespace phasor::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <fmt/format.h>
 #include <new>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "core/base/blame.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "experiments/trial.h"
@@ -33,6 +35,10 @@ constexpr std::array commands = {
     Command{"plugins", "list tasks, backbones and encodings, and their options", phasor::cli::plugins},
     Command{"check", "probe backbones and encodings for leaks of the future", phasor::cli::check},
     Command{"bench", "time the training step of an experiment", phasor::cli::bench},
+    Command{"status", "show where the trials of a sweep stand", phasor::cli::status},
+    Command{"merge", "put every record of a sweep into one HDF5 file", phasor::cli::merge},
+    Command{"doctor", "look at this build, machine, plugins and folder", phasor::cli::doctor},
+    Command{"schema", "print the JSON Schema of experiment and sweep files", phasor::cli::schema},
 };
 
 void print_help() {
@@ -93,8 +99,27 @@ void occupy_standard_streams() {
 }
 }  // namespace
 
+namespace {
+/// A destructor that throws ends the process, whatever we do; the last line says whose it was.
+[[noreturn]] void tell_and_abort() {
+  const phasor::Blame now = phasor::blame();
+  const std::string text = std::current_exception() == nullptr ? "no exception" : [] {
+    try {
+      std::rethrow_exception(std::current_exception());
+    } catch (...) {
+      return phasor::exception_text();
+    }
+  }();
+  std::fflush(stdout);
+  const std::string place = now.who == nullptr ? "ended" : std::string(now.who) + ": " + now.phase;
+  std::fprintf(stderr, "phasor: %s: %s\n", place.c_str(), text.c_str());
+  std::abort();
+}
+}  // namespace
+
 int main(int argc, char** argv) {
   occupy_standard_streams();
+  std::set_terminate(tell_and_abort);
   int code = phasor::cli::exit_code::failed;
   try {
     code = dispatch(Arguments(argv + std::min(argc, 1), argv + argc));

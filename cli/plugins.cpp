@@ -57,7 +57,9 @@ void show(const Plugins& plugins, const std::string& name) {
   if (found) return;
   const std::optional<std::string> meant = nearest(name, names);
   throw UserError("no plugin is called \"" + name + "\", " +
-                  (meant ? "did you mean \"" + *meant + "\"?" : "expected " + quoted_list(names)));
+                  (names.empty() ? "there is none"
+                   : meant       ? "did you mean \"" + *meant + "\"?"
+                                 : "expected " + quoted_list(names)));
 }
 
 }  // namespace

@@ -50,11 +50,14 @@ void print_folder(const sweeps::FolderState& state, const std::string& folder) {
   if (state.others > 0) {
     fmt::print("not counted      {} records in {} belong to no cell of this sweep\n", state.others, folder);
   }
+  if (!state.stale.empty()) {
+    fmt::print("other revision   {} records were made by other code ({}); --retry-stale runs them again\n",
+               state.stale.size(), state.stale.front().revisions);
+  }
 }
 
-int show_plan(const sweeps::Sweep& sweep, const sweeps::RunnerOptions& options) {
-  const sweeps::FolderState state = sweeps::read_folder(options.folder, sweep.expansion);
-  const std::size_t wanted = sweeps::to_run(sweep.expansion, state, options.retry_failed).size();
+int show_plan(const sweeps::Sweep& sweep, const sweeps::FolderState& state, const sweeps::RunnerOptions& options) {
+  const std::size_t wanted = sweeps::to_run(sweep.expansion, state, options).size();
   print_product(sweep);
   print_folder(state, options.folder);
   fmt::print("done {}   to run {}{}\n", sweep.expansion.trials.size() - wanted, wanted,
@@ -71,6 +74,7 @@ int finish(const sweeps::RunSummary& summary, const std::string& folder) {
     fmt::print("failed trials    their logs are in {}/logs; --retry-failed runs them again\n", folder);
   if (summary.missing > 0) fmt::print("missing trials   the same command runs them\n");
   fmt::print("next             {}\n", shell_words({"phasor", "table", folder}));
+  if (summary.killed) return exit_code::interrupted;
   return summary.complete() ? exit_code::done : exit_code::incomplete;
 }
 
@@ -80,13 +84,13 @@ int sweep(const Arguments& arguments) {
   std::string file, folder;
   std::vector<std::string> settings, plugin_files;
   std::optional<std::int64_t> jobs;
-  bool dry_run = false, retry_failed = false;
+  bool dry_run = false, retry_failed = false, retry_stale = false;
   Options options(
       "phasor sweep FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--out DIR] [--jobs N] [--dry-run]",
       "Trains every trial of a sweep that has no record yet, each in a process of its own. The same command\n"
       "after an interruption runs what is missing. Ctrl-C lets running trials finish; twice ends them.\n"
       "exit codes: 0 every trial has ended by itself (a diverged one too), 3 some failed or are missing,\n"
-      "2 a mistake in a file or option (nothing was started)");
+      "2 a mistake in a file or option (nothing was started), 130 running trials were ended");
   options.positional("sweep file", file, true);
   options.list("set", settings, "PATH=VALUE", "change one value of the base experiment, such as train.steps=100");
   options.list("plugin", plugin_files, "FILE", plugin_help);
@@ -94,6 +98,7 @@ int sweep(const Arguments& arguments) {
   options.integer("jobs", jobs, 1, "trials side by side; default: cores / threads of a trial");
   options.flag("dry-run", dry_run, "show what would run, start nothing");
   options.flag("retry-failed", retry_failed, "run trials again that ended in an error");
+  options.flag("retry-stale", retry_stale, "run trials again whose record is of another revision of core or plugins");
   if (!options.parse(arguments)) return exit_code::done;
 
   const Plugins plugins(plugin_files);
@@ -103,17 +108,24 @@ int sweep(const Arguments& arguments) {
   if (folder.empty()) folder = sweeps::default_folder(loaded.spec.name);
   const std::int64_t parallel = jobs.value_or(sweeps::default_jobs(loaded.expansion));
 
-  if (dry_run) return show_plan(loaded, {folder, parallel, retry_failed, plugin_files});
+  const sweeps::RunnerOptions chosen{folder, parallel, retry_failed, retry_stale, plugin_files};
+  const auto read_state = [&] {
+    sweeps::FolderState state = sweeps::read_folder(folder, loaded.expansion);
+    sweeps::find_stale(state, folder, plugins.registry);
+    return state;
+  };
+  if (dry_run) return show_plan(loaded, read_state(), chosen);
   sweeps::prepare_folder(folder);
   const sweeps::FolderLock lock(folder);
+  lock.sign(parallel);
   if (!lock.warning().empty()) fmt::print(stderr, "phasor: {}\n", lock.warning());
-  const sweeps::FolderState state = sweeps::read_folder(folder, loaded.expansion);
-  const std::size_t wanted = sweeps::to_run(loaded.expansion, state, retry_failed).size();
+  const sweeps::FolderState state = read_state();
+  const std::size_t wanted = sweeps::to_run(loaded.expansion, state, chosen).size();
   fmt::print("{} -> {}   {} trials, {} done, {} jobs\n", loaded.spec.name, folder, loaded.expansion.trials.size(),
              loaded.expansion.trials.size() - wanted, parallel);
   print_folder(state, folder);
   std::fflush(stdout);
-  return finish(sweeps::run_sweep(loaded, state, {folder, parallel, retry_failed, plugin_files}), folder);
+  return finish(sweeps::run_sweep(loaded, state, chosen), folder);
 }
 
 }  // namespace phasor::cli

@@ -10,7 +10,7 @@
 namespace phasor::cli {
 
 int table(const Arguments& arguments) {
-  std::string folder, format = "terminal", form, out;
+  std::string folder, format, form, out;
   bool require_complete = false, allow_mixed = false;
   Options options(
       "phasor table DIR [--format terminal|csv|markdown] [--form long|wide|trials|candidates] [--out FILE]",
@@ -18,7 +18,7 @@ int table(const Arguments& arguments) {
       "exit codes: 0 done, 3 trials failed or are missing (with --require-complete), 2 a mistake in a file\n"
       "or option");
   options.positional("folder of a sweep", folder, true);
-  options.text("format", format, "terminal (default), csv or markdown");
+  options.text("format", format, "terminal (default of wide), csv (default of the other forms) or markdown");
   options.text("form", form,
                "wide (a line a row; default), long (a line a number; default of csv), trials, candidates");
   options.text("out", out, "write the table to a file");
@@ -26,9 +26,14 @@ int table(const Arguments& arguments) {
   options.flag("allow-mixed", allow_mixed, "put trials of different builds, processors, devices side by side");
   if (!options.parse(arguments)) return exit_code::done;
 
+  if (format.empty()) format = form.empty() || form == "wide" ? "terminal" : "csv";
   const analysis::Format chosen_format = analysis::read_format(format);
   if (form.empty()) form = chosen_format == analysis::Format::csv ? "long" : "wide";
   const analysis::Form chosen_form = analysis::read_form(form);
+  if (chosen_format == analysis::Format::terminal && chosen_form != analysis::Form::wide) {
+    throw UserError("--form " + form + " --format terminal: the terminal shows the wide form alone, expected --format " +
+                    "csv or markdown");
+  }
   const results::Manifest manifest = results::read_manifest(folder);
   const analysis::Table made =
       analysis::make_table(manifest, results::load_folder(folder), {.allow_mixed = allow_mixed});

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "core/base/blame.h"
 #include "core/base/error.h"
 #include "core/base/hash.h"
+#include "core/ops/revision.h"
 
 namespace phasor {
 
@@ -66,15 +68,17 @@ void optional_plugin_field(FieldList& f, const std::string& name, std::vector<st
   f.named(
       name, std::move(names), help,
       [&chosen, find, fields_of](const std::string& plugin) {
+        chosen.options = plugin == "none" ? nullptr : find(plugin)->options();
         chosen.name = plugin;
-        chosen.options.reset();
-        if (plugin == "none") return FieldList();
-        chosen.options = find(plugin)->options();
-        return fields_of(*chosen.options);
+        return chosen.options ? fields_of(*chosen.options) : FieldList();
       },
       [&chosen] { return chosen.name; },
       [find, fields_of](const std::string& plugin) {
-        return plugin == "none" ? FieldList() : fields_of(*find(plugin)->options());
+        try {
+          return plugin == "none" ? FieldList() : fields_of(*find(plugin)->options());
+        } catch (const UserError&) {
+          return FieldList();
+        }
       });
 }
 
@@ -195,7 +199,10 @@ void ExperimentSpec::check(Document& document) {
   const auto refused = registry_.find_task(task.name)->refuses(*task.options);
   if (refused) document.problem("task", task.name + ": " + *refused);
   const DataShape data = refused ? DataShape(1) : data_shape();
-  if (const auto misfit = find_misfit(model, data, mixer())) document.problem(misfit->path, misfit->reason);
+  try {
+    if (const auto misfit = find_misfit(model, data, mixer())) document.problem(misfit->path, misfit->reason);
+  } catch (const PluginFailure&) {  // costs the trial that it happens in, not a sweep
+  }
   if (train.lanes && *train.lanes > train.batch)
     document.problem("train.lanes", fmt::format("{} lanes for a batch of {} rows, expected at most {}", *train.lanes, train.batch, train.batch));
 }
@@ -215,6 +222,34 @@ void ExperimentSpec::resolve() {
   if (!train.lanes) train.lanes = default_lanes(train.batch);
   const std::int64_t per_lane = (train.batch + *train.lanes - 1) / *train.lanes;
   if (!train.micro_batch) train.micro_batch = default_micro_batch(per_lane, tokens, model.dim);
+}
+
+std::vector<std::pair<std::string, std::string>> revisions_of(const ExperimentSpec& spec) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  const auto add = [&](const std::string& part) {
+    const std::string fact = "numerics." + part;
+    facts.emplace_back(fact, std::to_string(revision_here(fact, spec.registry())));
+  };
+  add("core");
+  add("task." + spec.task.name);
+  add("backbone." + spec.backbone.name);
+  add("encoding." + spec.encoding.name);
+  if (spec.other_backbone.options == nullptr) return facts;
+  if (spec.other_backbone.name != spec.backbone.name) add("backbone." + spec.other_backbone.name);
+  if (spec.other_encoding.name != spec.encoding.name) add("encoding." + spec.other_encoding.name);
+  return facts;
+}
+
+int revision_here(const std::string& fact, const Registry& registry) {
+  if (fact == "numerics.core") return numerics_revision;
+  const auto in = [&](const std::string& kind, const auto& plugins) {
+    const std::string head = "numerics." + kind + ".";
+    if (!fact.starts_with(head)) return 0;
+    for (const auto& plugin : plugins)
+      if (plugin->info.name == fact.substr(head.size())) return plugin->info.revision;
+    return 0;
+  };
+  return in("task", registry.tasks()) + in("backbone", registry.backbones()) + in("encoding", registry.encodings());
 }
 
 Json identity(const Json& resolved, const std::string& device_kind) {

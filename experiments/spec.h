@@ -109,6 +109,11 @@ struct Trial {
 Json identity(const Json& resolved, const std::string& device_kind);
 Trial make_trial(const ExperimentSpec& spec);
 
+/// Revisions of the numbers that a trial's parts make, as its record has them: "numerics.core", "numerics.encoding.rope".
+std::vector<std::pair<std::string, std::string>> revisions_of(const ExperimentSpec& spec);
+/// The revision of such a fact in this program; 0 when there is no such part here.
+int revision_here(const std::string& fact, const Registry& registry);
+
 /// Default lanes and micro-batch: from the shapes alone, never from the machine, since they are part of the bits.
 std::int64_t default_lanes(std::int64_t batch);
 std::int64_t default_micro_batch(std::int64_t rows_per_lane, std::int64_t tokens, std::int64_t dim);

@@ -11,7 +11,6 @@
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
-#include "core/ops/revision.h"
 #include "experiments/checkpoint.h"
 #include "experiments/trainer.h"
 
@@ -24,20 +23,6 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 /// Four digits; a NaN without its sign.
 std::string short_text(double value) { return std::isnan(value) ? "nan" : fmt::format("{:.4g}", value); }
-
-void add_revisions(const ExperimentSpec& spec, results::TrialRecord& record) {
-  const Registry& registry = spec.registry();
-  const auto add = [&](const char* kind, const PluginInfo& info) {
-    record.provenance.emplace_back(fmt::format("numerics.{}.{}", kind, info.name), std::to_string(info.revision));
-  };
-  record.provenance.emplace_back("numerics.core", std::to_string(numerics_revision));
-  add("task", registry.find_task(spec.task.name)->info);
-  add("backbone", registry.find_backbone(spec.backbone.name)->info);
-  add("encoding", registry.find_encoding(spec.encoding.name)->info);
-  if (spec.other_backbone.options == nullptr) return;
-  add("backbone", registry.find_backbone(spec.other_backbone.name)->info);
-  add("encoding", registry.find_encoding(spec.other_encoding.name)->info);
-}
 
 /// Hash of numbers, each with the hash so far: it can go on from its text.
 class BitsChain {
@@ -241,7 +226,7 @@ results::TrialRecord run_trial(const ExperimentSpec& spec, const TrialSettings& 
   record.provenance = machine_provenance();
   record.provenance.emplace_back("device", "cpu");
   record.provenance.emplace_back("command", settings.command);
-  add_revisions(spec, record);
+  for (auto& fact : revisions_of(spec)) record.provenance.push_back(std::move(fact));
   const auto fail = [&](const std::string& message) {
     record.status = results::Status::error;
     record.message = message;

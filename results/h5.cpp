@@ -3,6 +3,7 @@
 #include <hdf5.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -100,6 +101,12 @@ Handle memory_access() {
   return access;
 }
 
+/// The library takes two files in memory of one name for the same file.
+std::string fresh_name() {
+  static std::atomic<std::uint64_t> number = 0;
+  return "phasor " + std::to_string(++number);
+}
+
 Handle watched(LastImage& last) {
   Handle access = memory_access();
   last.watch(access.id());
@@ -138,7 +145,7 @@ struct Writer::Inside {
   LastImage last;
   Handle creation = untimed(H5P_FILE_CREATE);
   Handle access = watched(last);
-  Handle file{H5Fcreate("phasor", H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose, "memory"};
+  Handle file{H5Fcreate(fresh_name().c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose, "memory"};
 };
 
 Writer::Writer() : inside_(std::make_unique<Inside>()) {}
@@ -203,7 +210,7 @@ Handle open_image(const Handle& access, std::string_view image) {
   if (image.empty()) throw Failure(refused);  // the library takes no image of size 0
   std::string copy(image);  // the library copies it again, but takes it by a pointer that is not const
   check(H5Pset_file_image(access.id(), copy.data(), copy.size()), "memory");
-  const hid_t file = H5Fopen("phasor", H5F_ACC_RDONLY, access.id());
+  const hid_t file = H5Fopen(fresh_name().c_str(), H5F_ACC_RDONLY, access.id());
   if (file < 0) throw Failure(refused);
   return Handle(file, H5Fclose, "memory");
 }
@@ -257,6 +264,10 @@ Handle Reader::Inside::attribute(const std::string& name, H5T_class_t kind) cons
     throw Failure("attribute " + name + " has another type than the layout says");
   }
   return found;
+}
+
+void Writer::copy(const Reader& from, const std::string& path) {
+  check(H5Ocopy(from.inside_->file.id(), "/", inside_->file.id(), path.c_str(), H5P_DEFAULT, H5P_DEFAULT), path);
 }
 
 Reader::Reader(std::string_view image) : inside_(std::make_unique<Inside>(image)) {}

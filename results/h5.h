@@ -17,6 +17,8 @@ class Failure : public std::runtime_error {
 
 // Both classes hold the library's lock for as long as they live: the HDF5 of most distributions is not built thread-safe.
 
+class Reader;
+
 /// An HDF5 file in memory. Equal calls give equal bytes: no times are stored. Every dataset carries the attribute
 /// `digest` (FNV-1a of its values), since HDF5 itself guards only the metadata.
 class Writer {
@@ -35,6 +37,9 @@ class Writer {
   /// Of the root group.
   void attribute(const std::string& name, const std::string& value);
   void attribute(const std::string& name, std::int64_t value);
+
+  /// A group with everything that another file holds, its attributes too, known to us or not.
+  void copy(const Reader& from, const std::string& path);
 
   /// The whole file; the writer is used up.
   std::string image();
@@ -63,6 +68,7 @@ class Reader {
   std::int64_t integer_attribute(const std::string& name) const;
 
  private:
+  friend class Writer;
   struct Inside;
   std::unique_ptr<Inside> inside_;
 };

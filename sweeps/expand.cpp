@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "core/base/blame.h"
 #include "core/base/error.h"
 #include "sweeps/misfits.h"
 #include "sweeps/report.h"
@@ -121,7 +122,11 @@ std::int64_t Expander::parameters_of(const ExperimentSpec& spec, const Json& res
   const std::string key = resolved.find("model")->canonical() + resolved.find("task")->canonical();
   const auto known = parameters_.find(key);
   if (known != parameters_.end()) return known->second;
-  return parameters_[key] = spec.parameters();
+  try {
+    return parameters_[key] = spec.parameters();
+  } catch (const PluginFailure&) {
+    return 0;  // nobody knows; the trial will fail alike and say why
+  }
 }
 
 /// Keeps the lengths that every cell has, in the order of the first.

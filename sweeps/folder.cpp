@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "experiments/spec.h"
 
 namespace phasor::sweeps {
 
@@ -39,7 +40,13 @@ FolderLock::FolderLock(const std::string& folder) {
   const std::string file = folder + "/.lock";
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) refuse(folder, std::string(std::strerror(errno)) + " (.lock)");
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+  // `phasor status` holds it too, for a moment.
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+    if (errno != EWOULDBLOCK) break;
+    ::usleep(20'000);
+    errno = EWOULDBLOCK;
+  }
   if (errno == EWOULDBLOCK) {
     ::close(descriptor_);
     throw UserError(folder +
@@ -49,6 +56,13 @@ FolderLock::FolderLock(const std::string& folder) {
 }
 
 FolderLock::~FolderLock() { ::close(descriptor_); }
+
+void FolderLock::sign(std::int64_t jobs) const {
+  const std::string text = "process " + std::to_string(::getpid()) + " jobs " + std::to_string(jobs) + "\n";
+  // Only a courtesy: a disk without room for it must not stop a sweep.
+  if (::ftruncate(descriptor_, 0) != 0) return;
+  [[maybe_unused]] const ssize_t written = ::pwrite(descriptor_, text.data(), text.size(), 0);
+}
 
 FolderState read_folder(const std::string& folder, const Expansion& expansion) {
   FolderState state;
@@ -74,6 +88,18 @@ FolderState read_folder(const std::string& folder, const Expansion& expansion) {
     }
   }
   return state;
+}
+
+void find_stale(FolderState& state, const std::string& folder, const Registry& registry) {
+  for (const auto& [id, status] : state.ended) {
+    std::string revisions;
+    for (const auto& [fact, value] : results::load(folder + "/" + id + ".h5").provenance) {
+      const int here = fact.starts_with("numerics.") ? revision_here(fact, registry) : 0;
+      if (here == 0 || value == std::to_string(here)) continue;
+      revisions += (revisions.empty() ? "" : ", ") + fact + " " + value + ", now " + std::to_string(here);
+    }
+    if (!revisions.empty()) state.stale.push_back({id, revisions});
+  }
 }
 
 std::string default_folder(const std::string& name) { return "results/data/" + name; }

@@ -24,10 +24,18 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
   const std::string& warning() const { return warning_; }
+  /// Says in the lock file who holds it and how many trials run side by side; for `phasor status`.
+  void sign(std::int64_t jobs) const;
 
  private:
   int descriptor_ = -1;
   std::string warning_;
+};
+
+/// A record whose numbers were made by another revision of the core or of a plugin than the one that is here.
+struct Stale {
+  std::string id;
+  std::string revisions;  // "numerics.encoding.rope 1, now 2"
 };
 
 /// What a folder holds of a sweep.
@@ -36,8 +44,12 @@ struct FolderState {
   std::vector<results::Damaged> damaged;         // of the sweep's trials: run again
   std::vector<double> seconds;                   // what finished trials took
   std::int64_t others = 0;                       // records that belong to no cell
+  std::vector<Stale> stale;                      // of the sweep's trials; `ended` has them too
 };
 FolderState read_folder(const std::string& folder, const Expansion& expansion);
+
+/// Fills `stale`: compares the `numerics.*` of the records with the plugins of the registry.
+void find_stale(FolderState& state, const std::string& folder, const Registry& registry);
 
 /// "results/data/<name>", under the current folder.
 std::string default_folder(const std::string& name);

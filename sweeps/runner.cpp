@@ -46,7 +46,7 @@ class Runner {
   Runner(const Sweep& sweep, const FolderState& state, const RunnerOptions& options, Progress::Output output)
       : expansion_(sweep.expansion),
         options_(options),
-        queue_(to_run(expansion_, state, options.retry_failed)),
+        queue_(to_run(expansion_, state, options)),
         logs_(log_names(expansion_)),
         ended_(state.ended),
         progress_(sweep.spec.name, static_cast<std::int64_t>(expansion_.trials.size()),
@@ -206,6 +206,7 @@ RunSummary Runner::run() {
   summary.started = started_;
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   summary.interrupted = interrupts_ > 0;
+  summary.killed = interrupts_ > 1;
   progress_.finish();
   return summary;
 }
@@ -224,11 +225,16 @@ std::int64_t default_jobs(const Expansion& expansion) {
   return std::max<std::int64_t>(1, count / threads);
 }
 
-std::vector<std::size_t> to_run(const Expansion& expansion, const FolderState& state, bool retry_failed) {
+std::vector<std::size_t> to_run(const Expansion& expansion, const FolderState& state, const RunnerOptions& options) {
   std::vector<std::size_t> wanted;
+  std::set<std::string> again;
+  if (options.retry_stale) {
+    for (const Stale& stale : state.stale) again.insert(stale.id);
+  }
   for (std::size_t i = 0; i < expansion.trials.size(); ++i) {
     const auto found = state.ended.find(expansion.trials[i].id);
-    if (found == state.ended.end() || (retry_failed && found->second == Status::error)) wanted.push_back(i);
+    const bool failed = found != state.ended.end() && found->second == Status::error;
+    if (found == state.ended.end() || (options.retry_failed && failed) || again.contains(found->first)) wanted.push_back(i);
   }
   return wanted;
 }

@@ -11,9 +11,10 @@
 namespace phasor::sweeps {
 
 struct RunnerOptions {
-  std::string folder;
+  std::string folder = {};
   std::int64_t jobs = 1;
   bool retry_failed = false;  // trials that ended in an error run again
+  bool retry_stale = false;   // and those of another revision
   std::vector<std::string> plugin_files = {};  // of --plugin: processes of trials load them too
 };
 
@@ -23,6 +24,7 @@ struct RunSummary {
   std::int64_t started = 0;
   double seconds = 0.0;
   bool interrupted = false;
+  bool killed = false;  // by a second Ctrl-C, or a signal to end: running trials were ended too
   bool complete() const { return failed == 0 && missing == 0; }
 };
 
@@ -30,7 +32,7 @@ struct RunSummary {
 std::int64_t default_jobs(const Expansion& expansion);
 
 /// Trials that a run would start.
-std::vector<std::size_t> to_run(const Expansion& expansion, const FolderState& state, bool retry_failed);
+std::vector<std::size_t> to_run(const Expansion& expansion, const FolderState& state, const RunnerOptions& options);
 
 /// Runs what is missing, each trial in a process of its own (`phasor run FOLDER/<id>.json`, log in FOLDER/logs). A
 /// trial whose process leaves no record gets one of status error. Failures and divergences are told when they happen.

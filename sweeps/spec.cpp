@@ -62,6 +62,11 @@ void read_values(Reader& reader, const Json& json, Axis& axis) {
   const std::optional<std::string> path = reader.text(json, axis.place, "path", true);
   if (path && good_path(reader, *path, below(axis.place, "path"))) axis.path = *path;
   if (values == nullptr || axis.path.empty()) return;
+  if (axis.path == "note" || axis.path == "$schema" || axis.path == "run" || axis.path.starts_with("run.")) {
+    reader.problem(below(axis.place, "path"), "found " + axis.path + ", which is outside a trial's identity: every value " +
+                                                  "would be the same trial; expected a path that changes results");
+    return;
+  }
   for (std::size_t i = 0; i < values->size(); ++i) {
     const Json& value = (*values)[i];
     const std::string place = element(below(axis.place, "values"), i);

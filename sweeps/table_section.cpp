@@ -120,8 +120,9 @@ void read_primary(Reader& reader, const Json& table) {
 
 void read_solved_at(Reader& reader, const Json& table) {
   const Json* solved = table.find("solved_at");
-  if (solved == nullptr || solved->is_null() || solved->is_number()) return;
-  reader.problem("table.solved_at", found_text(*solved) + ", expected a number, such as 0.95");
+  if (solved == nullptr || solved->is_null()) return;
+  if (solved->is_number() && solved->as_number() >= 0.0 && solved->as_number() <= 1.0) return;
+  reader.problem("table.solved_at", found_text(*solved) + ", expected a number 0 to 1, such as 0.95");
 }
 
 void read_baseline(Reader& reader, const Json& table, const std::vector<Axis>& axes) {

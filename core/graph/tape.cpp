@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/blame.h"
 #include "core/graph/accumulate.h"
 
 namespace phasor {
@@ -182,12 +183,17 @@ std::vector<Tensor> Tape::split(const Tensor& whole, std::span<const std::int64_
 void Tape::backward(std::span<const std::pair<Tensor, Tensor>> seeds) {
   PHASOR_CHECK(recording_, "backward on a tape that records");
   for (const auto& [value, gradient] : seeds) add(value, gradient);
-  while (!steps_.empty()) {
-    const Step step = steps_.back();
-    steps_.pop_back();
-    ++running_;
-    step.run(step.object, *this);
-    step.destroy(step.object);
+  const BlameScope scope(nullptr, "");  // what marks on the tape say ends with the pass
+  try {
+    while (!steps_.empty()) {
+      const Step step = steps_.back();
+      steps_.pop_back();
+      ++running_;
+      step.run(step.object, *this);
+      step.destroy(step.object);
+    }
+  } catch (...) {
+    rethrow_blamed();
   }
 }
 

@@ -40,7 +40,7 @@ struct ScoreBias {
 
 /// A positional encoding: where and how position enters. One instance per layer (with the hook `embedding` one per model);
 /// forward passes are const, since lanes run them at the same time. Only the method of the declared hook is called.
-///
+/// A new method, here or of mixers or tasks, is passed on in core/plugin/guard.cpp too.
 /// A class that is registered also has (core/plugin/registry.h):
 ///     struct Options { ... void fields(FieldList&); };
 ///     static std::optional<std::string> refuses(const Options&, const MixerShape&);  // a reason, or nothing when it fits

@@ -1,18 +1,16 @@
 #include "core/plugin/loader.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <cxxabi.h>
 #include <dlfcn.h>
 #include <exception>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <string_view>
 #include <system_error>
 #include <typeinfo>
 
+#include "core/base/blame.h"
 #include "core/base/error.h"
 #include "core/plugin/elf_file.h"
 #include "core/plugin/manifest.h"
@@ -23,23 +21,6 @@ namespace {
 
 constexpr const char* symbol = "phasor_plugin_manifest";
 constexpr const char* rebuild = "; rebuild the plugin with this build's headers";
-
-std::string demangled(const char* name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
-  return status == 0 ? text.get() : name;
-}
-
-/// What others wrote, fit for one line of a report.
-std::string one_line(std::string_view text) {
-  constexpr std::size_t limit = 300;
-  std::string line(text.substr(0, limit));
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
-  }
-  if (text.size() > limit) line += "...";
-  return line;
-}
 
 /// The bytes up to the first NUL.
 std::string c_text(std::string_view bytes) { return one_line(bytes.substr(0, bytes.find('\0'))); }
@@ -123,8 +104,8 @@ const PluginManifest& open(const std::string& path) {
 /// Runs the plugin's code; returns what it threw, or nothing.
 std::string run_register_all(const PluginManifest& manifest, Registry& registry) {
   const auto threw = [](const std::string& what) {
-    return "found that register_all throws " + what +
-           ", expected it to register without; nothing of it is used, repair " + "the plugin";
+    return "found that register_all throws " + what + ", expected it to register without; nothing of it is used, repair " +
+           "the plugin";
   };
   try {
     manifest.register_all(registry);
@@ -134,8 +115,7 @@ std::string run_register_all(const PluginManifest& manifest, Registry& registry)
   } catch (const std::exception& error) {
     return threw(demangled(typeid(error).name()) + " (" + one_line(error.what()) + ")");
   } catch (...) {
-    const std::type_info* type = abi::__cxa_current_exception_type();
-    return threw(type == nullptr ? "something that is no C++ exception" : "a value of type " + demangled(type->name()));
+    return threw(exception_text());
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/plugin/guard.h"
 
 namespace phasor {
 
@@ -98,21 +99,18 @@ void Registry::forget(const std::string& library) {
 }
 
 void Registry::add(std::unique_ptr<EncodingPlugin> plugin, PluginInfo info) {
-  plugin->info = std::move(info);
-  plugin->info.library = library_;
-  insert(encodings_, std::move(plugin), "encoding");
+  info.library = library_;
+  insert(encodings_, guarded(std::move(plugin), info), "encoding");
 }
 
 void Registry::add(std::unique_ptr<BackbonePlugin> plugin, PluginInfo info) {
-  plugin->info = std::move(info);
-  plugin->info.library = library_;
-  insert(backbones_, std::move(plugin), "backbone");
+  info.library = library_;
+  insert(backbones_, guarded(std::move(plugin), info), "backbone");
 }
 
 void Registry::add(std::unique_ptr<TaskPlugin> plugin, PluginInfo info) {
-  plugin->info = std::move(info);
-  plugin->info.library = library_;
-  insert(tasks_, std::move(plugin), "task");
+  info.library = library_;
+  insert(tasks_, guarded(std::move(plugin), info), "task");
 }
 
 }  // namespace phasor

@@ -148,6 +148,12 @@ void Document::add_problem(std::string path, Position position, std::string mess
   for (auto origin = origins_.rbegin(); origin != origins_.rend() && problem.origin.empty(); ++origin) {
     if (at_or_below(problem.path, origin->first)) problem.origin = origin->second;
   }
+  // A plugin refuses its options as a whole: where one of them came from the command line, that is the likelier culprit.
+  const Json* section = problem.path.empty() ? nullptr : value_.at_path(problem.path);
+  const bool named = section != nullptr && section->is_object() && section->find("name") != nullptr;
+  for (auto origin = origins_.rbegin(); named && origin != origins_.rend() && problem.origin.empty(); ++origin) {
+    if (at_or_below(origin->first, problem.path)) problem.origin = origin->second + " " + origin->first;
+  }
   if (!problem.origin.empty()) problem.position = {};
   problems_.push_back(std::move(problem));
 }

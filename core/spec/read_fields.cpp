@@ -114,7 +114,8 @@ void Reader::read_named(const Field& field, const Json& value, const std::string
     chosen = checked ? checked->as_string() : *meant;
     if (!checked) store = false;
   } else if (chosen.empty()) {
-    refuse(path, "missing \"name\", expected " + quoted_list(field.choices));
+    refuse(path, "missing \"name\", " + (field.choices.empty() ? "and there is none to choose from"
+                                                               : "expected " + quoted_list(field.choices)));
     return;
   }
   if (!store) return read({field.preview(chosen), &field, chosen, false}, value, path);
@@ -195,7 +196,8 @@ std::optional<Json> Reader::check_list(const Field& field, FieldKind each, const
 }
 
 std::optional<Json> Reader::check_choice(const Field& field, const Json& value, const std::string& path) {
-  const std::string expected = ", expected " + quoted_list(field.choices);
+  const std::string expected =
+      field.choices.empty() ? ", there is none to choose from" : ", expected " + quoted_list(field.choices);
   if (!value.is_string()) return refuse(path, found(value) + expected);
   for (const std::string& choice : field.choices) {
     if (value.as_string() == choice) return value;

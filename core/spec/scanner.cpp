@@ -246,6 +246,8 @@ void Scanner::close(const Between& between) {
   const std::string opener = open.closer == '}' ? "\"{\"" : "\"[\"";
   const std::string closer = open.closer == '}' ? "\"}\"" : "\"]\"";
   if (end()) {
+    constexpr std::size_t told_levels = 8;  // a file cut off deep inside is one mistake, not one for each level
+    if (open_.size() >= told_levels) return;
     report(open.offset, "found no " + closer + " for this " + opener + " before the end of the file");
   } else if (here() == open.closer) {
     if (between.comma) report(*between.comma, "found a comma before " + closer + ", expected none");

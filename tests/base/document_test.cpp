@@ -232,6 +232,23 @@ TEST(Document, a_key_with_control_characters_stays_on_one_line) {
   EXPECT_EQ(report(d), "1:10: \"a\\nb\": no");
 }
 
+TEST(Document, what_is_cut_off_deep_inside_is_a_few_lines) {
+  for (const char* opener : {"[", "{\"a\":"}) {
+    std::string text;
+    for (int i = 0; i < 5000; ++i) text += opener;
+    EXPECT_LE(Document::parse(text, "deep.json").problems().size(), 10u);
+    EXPECT_GE(Document::parse(text, "deep.json").problems().size(), 2u);
+  }
+}
+
+TEST(Document, what_a_plugin_refuses_stands_where_an_option_came_from) {
+  Document d = Document::parse(R"({"task": {"name": "t", "group": "S3"}, "tasks": 1})", "x.json");
+  d.set("task.group", Json("S8"), "--set");
+  d.problem("task", "t: found S8");
+  d.problem("tasks", "bad");  // not below what was set, and not above it
+  EXPECT_EQ(report(d), "--set task.group: task: t: found S8\n1:49: tasks: bad");
+}
+
 TEST(Document, values_set_from_elsewhere_name_their_origin) {
   Document d =
       Document::parse("{\"model\": {\"dim\": 1e999, \"encoding\": {\"name\": \"rope\", \"theta\": 2}}}", "f.json");

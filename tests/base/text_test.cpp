@@ -40,6 +40,12 @@ TEST(Text, nearest) {
   EXPECT_EQ(nearest(std::string(100000, 'x'), names), std::nullopt);
 }
 
+TEST(Text, words_for_a_shell) {
+  EXPECT_EQ(shell_words({"phasor", "run", "a/b-1.json", "--set", "x=1e-3"}), "phasor run a/b-1.json --set x=1e-3");
+  EXPECT_EQ(shell_words({"my file", "it's", "", "$HOME", "a*b", "~"}), "'my file' 'it'\\''s' '' '$HOME' 'a*b' '~'");
+  EXPECT_EQ(shell_words({"{\"a\": 1}", "two\nlines"}), "'{\"a\": 1}' 'two\nlines'");
+}
+
 TEST(Text, lists) {
   EXPECT_EQ(quoted_list({}), "");
   EXPECT_EQ(quoted_list({"a"}), "\"a\"");

@@ -108,6 +108,30 @@ class Mistakes(Case):
             self.assertFalse(os.path.exists(self.path("out")))
         self.phasor("describe", "base.json", "--set", 'model.encoding={"name": "rope"}', "--plugin", rope)  # the same file
 
+    def test_no_plugins_at_all(self):
+        os.makedirs(self.path("bin"))
+        shutil.copy(harness.PHASOR, self.path("bin/phasor"))
+        self.addCleanup(setattr, harness, "PHASOR", harness.PHASOR)
+        harness.PHASOR = self.path("bin/phasor")
+        text = self.phasor("run", "base.json", code=2)
+        self.assertIn("lib/phasor/plugins: cannot be read (No such file or directory)", text)
+        self.assertIn('model.encoding.name: found "selective_rope", there is none to choose from', text)
+        self.assertIn('no plugin is called "rope", there is none', self.phasor("plugins", "rope", code=2))
+
+    def test_what_a_plugin_refuses_is_told_at_the_option(self):
+        self.assertIn("phasor: --set task.group: task: state_tracking: ",
+                      self.phasor("describe", "base.json", "--set", "task.group=S8", code=2))
+        self.write("base.json", experiment(**{"task.group": "S8"}))
+        self.assertIn("phasor: base.json:3:11: task: state_tracking: ", self.phasor("describe", "base.json", code=2))
+
+    def test_messages_of_odd_sizes(self):
+        text = self.phasor("describe", "base.json", "--set", "model.backbone.expand_k=1e300", code=2)
+        self.assertIn("8e300", text)
+        self.assertLess(len(text), 300)
+        text = self.phasor("describe", "base.json", "--set", "model.backbone.heads=8", "--set", 'model.encoding={"name": "rope"}', code=2)
+        self.assertIn("found heads of 1 components, expected an even number", text)
+        self.assertNotIn("below 1", text)
+
     def test_a_pair_that_does_not_fit(self):
         text = self.phasor("run", "base.json", "--set", "model.backbone.heads=8", code=2)
         self.assertIn("even", text)
@@ -136,7 +160,7 @@ class Mistakes(Case):
         self.assertIn("sweep", self.phasor("--help"))
         self.assertIn("version", self.phasor("--help"))
         self.assertIn("commit", self.phasor("--version"))
-        for command in ["run", "sweep", "table", "describe", "plugins", "bench"]:
+        for command in ["run", "sweep", "table", "describe", "plugins", "bench", "status", "merge", "doctor", "schema"]:
             self.assertIn("exit codes", self.phasor(command, "--help"))
 
     def test_an_output_that_cannot_be_written(self):

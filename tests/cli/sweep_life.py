@@ -4,6 +4,8 @@ import signal
 import subprocess
 import time
 
+import h5py
+
 from harness import Case, experiment, main, sweep
 
 
@@ -25,6 +27,41 @@ class SweepLife(Case):
                          "\n".join([head, *rows]))
         self.assertIn("| ", self.phasor("table", "out", "--format", "markdown"))
         self.assertIn("optimizer.lr", self.phasor("table", "out", "--format", "csv", "--form", "trials"))
+
+    def test_forms_of_a_table(self):
+        self.run_sweep()
+        for form in ["long", "trials", "candidates"]:
+            csv = self.phasor("table", "out", "--format", "csv", "--form", form)
+            self.assertEqual(self.phasor("table", "out", "--form", form), csv)
+            self.assertIn(f"--form {form} --format terminal: the terminal shows the wide form alone",
+                          self.phasor("table", "out", "--form", form, "--format", "terminal", code=2))
+        self.assertEqual(self.phasor("table", "out", "--form", "wide"), self.phasor("table", "out"))
+
+    def test_records_of_another_revision(self):
+        self.run_sweep()
+        before = self.records()
+        changed = [name for name in sorted(before) if self.raise_revision(name)]
+        self.assertEqual(len(changed), 2)  # NoPE's two seeds
+        text = self.run_sweep("--dry-run")
+        self.assertIn("other revision   2 records were made by other code (numerics.encoding.nope 7, now 1); --retry-stale", text)
+        self.assertIn("done 4   to run 0", text)
+        self.assertIn("4 trials, 4 done", self.run_sweep())
+        self.assertIn("finished 2   ok 4", self.run_sweep("--retry-stale"))
+        self.assertEqual(sorted(n for n, t in self.records().items() if t != before[n] and n not in changed), [])
+        self.assertNotIn("other revision", self.run_sweep("--dry-run"))
+
+    def raise_revision(self, name):
+        """Whether the record has the encoding nope; it then says that it was made by revision 7 of it."""
+        with h5py.File(self.path(f"out/{name}"), "r") as file:  # opened for writing, a file changes its time
+            names = list(file["provenance/name"][:])
+        if b"numerics.encoding.nope" not in names:
+            return False
+        with h5py.File(self.path(f"out/{name}"), "r+") as file:
+            values = file["provenance/value"][:]
+            values[names.index(b"numerics.encoding.nope")] = b"7"
+            file["provenance/value"][:] = values
+            del file["provenance/value"].attrs["digest"]
+            return True
 
     def test_a_rerun_runs_nothing(self):
         self.run_sweep()
@@ -156,7 +193,7 @@ class SweepLife(Case):
         time.sleep(0.3)
         driver.send_signal(signal.SIGINT)
         out, error = driver.communicate(timeout=20)
-        self.assertEqual(driver.returncode, 3)
+        self.assertEqual(driver.returncode, 130)
         self.assertIn("missing 4", out)
         self.assertEqual(len(self.records()), 1)
 
@@ -196,7 +233,7 @@ class SweepLife(Case):
             time.sleep(0.02)
         driver.send_signal(signal.SIGTERM)
         out, error = driver.communicate(timeout=20)
-        self.assertEqual(driver.returncode, 3)
+        self.assertEqual(driver.returncode, 130)
         self.assertIn("killed by signal 11", error)
         self.assertIn("failed 1   missing 3", out)
         # Terminal, until asked for; then it is run and replaced.

@@ -65,8 +65,8 @@ TEST_F(FolderTest, KnowsWhatIsMissing) {
   EXPECT_EQ(state.others, 1);
   ASSERT_EQ(state.damaged.size(), 1u);
   EXPECT_EQ(state.seconds, std::vector<double>{2.5});
-  EXPECT_EQ(to_run(expansion, state, false), (std::vector<std::size_t>{3, 4}));
-  EXPECT_EQ(to_run(expansion, state, true), (std::vector<std::size_t>{2, 3, 4}));
+  EXPECT_EQ(to_run(expansion, state, {}), (std::vector<std::size_t>{3, 4}));
+  EXPECT_EQ(to_run(expansion, state, {.retry_failed = true}), (std::vector<std::size_t>{2, 3, 4}));
 }
 
 TEST_F(FolderTest, AFolderThatIsNotThereHoldsNothing) {

@@ -50,6 +50,14 @@ TEST(SweepSpec, ReadsPointsAndValues) {
   EXPECT_EQ(lr.points[1].value, Json(0.01));
 }
 
+TEST(SweepSpec, AnAxisOutsideTheIdentityIsNone) {
+  for (const std::string path : {"run.threads", "run", "note", "$schema"}) {
+    expect_problem(sweep_text(R"({"name": "a", "role": "select", "path": ")" + path + R"(", "values": [1, 2]})"),
+                   "axes[0].path: found " + path + ", which is outside a trial's identity");
+  }
+  EXPECT_EQ(read(sweep_text(R"({"name": "a", "role": "replicate", "path": "runs", "values": [1]},)" + lr_axis)).problems, "");
+}
+
 TEST(SweepSpec, WritesTheDefaultsOfTheTable) {
   const Json table = read(sweep_text(lr_axis)).spec.table;
   EXPECT_EQ(table.at_path("select.at")->as_string(), "final");
@@ -137,6 +145,11 @@ TEST(SweepSpec, MistakesOfTheTable) {
   expect_problem(with_table("{" + select + "}, \"baseline\": \"Rope\", " + report + "}"), "did you mean \"RoPE\"?");
   expect_problem(with_table("{" + select + "}, \"solved_at\": \"0.9\", " + report + "}"),
                  "table.solved_at: found \"0.9\"");
+  for (const std::string bad : {"5", "-0.1", "1.0001"}) {
+    expect_problem(with_table("{" + select + "}, \"solved_at\": " + bad + ", " + report + "}"),
+                   "table.solved_at: found " + bad + ", expected a number 0 to 1");
+  }
+  EXPECT_EQ(read(with_table("{" + select + "}, \"solved_at\": 1, " + report + "}")).problems, "");
   expect_problem(with_table("{" + select + R"(}, "primary": {"metric": "loss", "slice": 9}, )" + report + "}"),
                  "table.primary: found a metric and slice that are not in \"report\"");
 }

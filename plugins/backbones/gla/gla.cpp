@@ -15,6 +15,7 @@
 #include "core/ops/rms_norm/rms_norm.h"
 #include "core/ops/short_conv/short_conv.h"
 #include "core/plugin/manifest.h"
+#include "core/spec/json.h"
 
 namespace {
 
@@ -57,10 +58,10 @@ class Gla final : public Mixer {
     if (o.heads % s.kv_heads != 0)
       return "heads " + std::to_string(o.heads) + " is not a multiple of kv_heads " + std::to_string(s.kv_heads);
     if (s.key_dim < 1 || s.key_dim * o.heads != std::llround(static_cast<double>(dim) * o.expand_k))
-      return "dim * expand_k = " + std::to_string(static_cast<double>(dim) * o.expand_k) + " does not split into " +
+      return "dim * expand_k = " + shortest(static_cast<double>(dim) * o.expand_k) + " does not split into " +
              std::to_string(o.heads) + " equal heads";
     if (s.value_dim < 1 || s.value_dim * o.heads != std::llround(static_cast<double>(dim) * o.expand_v))
-      return "dim * expand_v = " + std::to_string(static_cast<double>(dim) * o.expand_v) + " does not split into " +
+      return "dim * expand_v = " + shortest(static_cast<double>(dim) * o.expand_v) + " does not split into " +
              std::to_string(o.heads) + " equal heads";
     return std::nullopt;
   }

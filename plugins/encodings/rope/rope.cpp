@@ -31,7 +31,8 @@ class Rope final : public phasor::Encoding {
   static std::optional<std::string> refuses(const Options& options, const phasor::MixerShape& shape) {
     const std::string head = std::to_string(shape.key_dim);
     if (!options.dim && shape.key_dim % 2 != 0) {
-      return "found heads of " + head + " components, expected an even number; set dim to an even number below " + head;
+      return "found heads of " + head + " components, expected an even number" +
+             (shape.key_dim > 2 ? "; set dim to an even number below " + head : "");
     }
     if (options.dim && *options.dim > shape.key_dim) {
       return "dim: found " + std::to_string(*options.dim) + ", expected at most " + head + ", the width of a head";

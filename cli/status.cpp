@@ -1,0 +1,64 @@
+#include "sweeps/status.h"
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "core/base/progress.h"
+#include "core/base/text.h"
+
+namespace phasor::cli {
+
+namespace {
+
+constexpr std::size_t most_troubles = 10;
+
+void print(const sweeps::SweepStatus& status) {
+  std::string runner = "no sweep runs here";
+  if (status.running) {
+    runner = "running";
+    if (status.process > 0) runner += fmt::format(", process {}", status.process);
+    if (status.jobs > 0) runner += fmt::format(", {} jobs", status.jobs);
+  }
+  fmt::print("{:<16} {}   {}\n", status.name, status.folder, runner);
+  fmt::print("{:<16} {}   queued {}   running {}   done {}   diverged {}   failed {}   missing {}\n", "trials",
+             status.trials, status.queued, status.active, status.done, status.diverged, status.failed, status.missing);
+  if (status.damaged > 0) fmt::print("{:<16} {} files are no whole records; those trials run again\n", "damaged", status.damaged);
+  if (status.others > 0) fmt::print("{:<16} {} records belong to no cell of this sweep\n", "not counted", status.others);
+  if (status.eta_seconds)
+    fmt::print("{:<16} {}, by the {} trials measured here, {} each\n", "ETA", duration_text(*status.eta_seconds),
+               status.measured, duration_text(status.mean_seconds));
+  const std::size_t all = status.troubles.size();
+  for (std::size_t i = all > most_troubles ? all - most_troubles : 0; i < all; ++i) {
+    const sweeps::Trouble& trouble = status.troubles[i];
+    fmt::print("  {:<9} {}   {}\n            log    {}\n            rerun  {}\n",
+               trouble.status == results::Status::diverged ? "diverged" : "failed", trouble.name, trouble.message,
+               trouble.log, trouble.rerun);
+  }
+  if (all > most_troubles) fmt::print("            and {} before these; --json has all\n", all - most_troubles);
+  fmt::print("{:<16} {}\n", "next", shell_words({"phasor", "table", status.folder}));
+}
+
+}  // namespace
+
+int status(const Arguments& arguments) {
+  std::string folder;
+  bool as_json = false;
+  Options options(
+      "phasor status DIR [--json]",
+      "Shows where the trials of a sweep's folder stand, and when a running sweep will be done. Writes nothing.\n"
+      "exit codes: 0 every trial has ended by itself (a diverged one too), 3 some failed, are missing or not done\n"
+      "yet, 2 no folder of a sweep");
+  options.positional("folder of a sweep", folder, true);
+  options.flag("json", as_json, "for programs; with every trial that did not end well");
+  if (!options.parse(arguments)) return exit_code::done;
+  const sweeps::SweepStatus found = sweeps::read_status(folder);
+  if (as_json) {
+    fmt::print("{}\n", sweeps::to_json(found).pretty());
+  } else {
+    print(found);
+  }
+  return found.complete() ? exit_code::done : exit_code::incomplete;
+}
+
+}  // namespace phasor::cli

@@ -1,0 +1,184 @@
+#include "sweeps/status.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <sys/file.h>
+#include <unistd.h>
+#include <utility>
+
+#include "core/base/text.h"
+#include "results/manifest.h"
+#include "results/store.h"
+#include "sweeps/expand.h"
+#include "sweeps/folder.h"
+
+namespace phasor::sweeps {
+
+namespace {
+
+using results::Status;
+namespace fs = std::filesystem;
+
+/// Whether a runner holds the lock; asked without keeping it from one that starts now (FolderLock tries again).
+bool is_locked(const std::string& folder) {
+  const int file = ::open((folder + "/.lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool locked = ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(file);
+  return locked;
+}
+
+std::string content(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+/// What a runner wrote into its lock: "process 123 jobs 2".
+void read_lock(SweepStatus& status) {
+  std::istringstream lock(content(status.folder + "/.lock"));
+  for (std::string word; lock >> word;) {
+    if (word == "process") lock >> status.process;
+    if (word == "jobs") lock >> status.jobs;
+  }
+  // Another machine's number means nothing here.
+  if (!fs::exists("/proc/" + std::to_string(status.process))) status.process = 0;
+}
+
+/// Ids of the trials that processes of the runner work on: they are in the names of their experiment files.
+std::set<std::string> active_trials(std::int64_t process) {
+  std::set<std::string> ids;
+  const std::string number = std::to_string(process);
+  std::istringstream children(content("/proc/" + number + "/task/" + number + "/children"));
+  for (std::string child; children >> child;) {
+    std::istringstream command(content("/proc/" + child + "/cmdline"));
+    for (std::string word; std::getline(command, word, '\0');) {
+      if (word.ends_with(".json")) ids.insert(fs::path(word).stem().string());
+    }
+  }
+  return ids;
+}
+
+/// Since its experiment file was written, right before it started.
+double seconds_since_start(const std::string& folder, const std::string& id) {
+  std::error_code error;
+  const fs::file_time_type began = fs::last_write_time(folder + "/" + id + ".json", error);
+  if (error) return 0.0;
+  return std::chrono::duration<double>(fs::file_time_type::clock::now() - began).count();
+}
+
+std::string log_of(const std::string& folder, const std::string& id) {
+  const std::string whole = folder + "/logs/" + id + ".log", head = folder + "/logs/" + id.substr(0, 8) + ".log";
+  return fs::exists(whole) ? whole : head;
+}
+
+Trouble trouble_of(const results::TrialRecord& record, const std::string& name, const std::string& folder) {
+  Trouble trouble{record.id, name, record.status, record.message, log_of(folder, record.id), ""};
+  std::string command = shell_words({"phasor", "run", folder + "/" + record.id + ".json"});
+  for (const auto& [fact, value] : record.provenance) {
+    if (fact == "command") command = value;  // with the plugins it was given
+  }
+  trouble.rerun = command + " " + shell_words({"--out", folder, "--force"});
+  return trouble;
+}
+
+void count(SweepStatus& status, const results::TrialRecord& record) {
+  status.done += record.status == Status::done ? 1 : 0;
+  status.diverged += record.status == Status::diverged ? 1 : 0;
+  status.failed += record.status == Status::error ? 1 : 0;
+  if (record.status != Status::done) return;
+  for (const auto& [name, value] : record.summary) {
+    if (name != "seconds") continue;
+    status.mean_seconds += (value - status.mean_seconds) / static_cast<double>(++status.measured);
+  }
+}
+
+/// By the mean of what was measured: what is queued, and what is left of those that run.
+void estimate(SweepStatus& status, const std::set<std::string>& active) {
+  if (!status.running || status.measured == 0) return;
+  double work = static_cast<double>(status.queued) * status.mean_seconds;
+  for (const std::string& id : active)
+    work += std::max(0.0, status.mean_seconds - seconds_since_start(status.folder, id));
+  const std::int64_t side_by_side = std::max<std::int64_t>(
+      1, std::min(status.jobs > 0 ? status.jobs : status.active, status.queued + status.active));
+  status.eta_seconds = work / static_cast<double>(side_by_side);
+}
+
+}  // namespace
+
+SweepStatus read_status(const std::string& folder) {
+  const results::Manifest manifest = results::read_manifest(folder);
+  SweepStatus status;
+  status.name = manifest.name;
+  status.folder = folder;
+  // The lock first: a runner that ends meanwhile leaves records, not the other way round.
+  status.running = is_locked(folder);
+  std::set<std::string> active;
+  if (status.running) {
+    read_lock(status);
+    active = active_trials(status.process);
+  }
+  const results::Folder found = results::load_folder(folder);
+  std::map<std::string, const results::TrialRecord*> records;
+  for (const results::TrialRecord& record : found.records) records[record.id] = &record;
+  std::set<std::string> seen;
+  for (const results::ManifestTrial& cell : manifest.trials) {
+    if (!cell.excluded.empty() || !seen.insert(cell.id).second) continue;
+    ++status.trials;
+    const auto record = records.find(cell.id);
+    if (record == records.end()) {
+      const bool works = active.contains(cell.id);
+      ++(works ? status.active : status.running ? status.queued : status.missing);
+      continue;
+    }
+    active.erase(cell.id);
+    count(status, *record->second);
+    if (record->second->status != Status::done)
+      status.troubles.push_back(trouble_of(*record->second, cell_name(manifest, cell), folder));
+  }
+  for (const auto& [id, record] : records) status.others += seen.contains(id) ? 0 : 1;
+  for (const results::Damaged& damaged : found.damaged)
+    status.damaged += seen.contains(fs::path(damaged.file).stem().string()) ? 1 : 0;
+  std::erase_if(active, [&](const std::string& id) { return !seen.contains(id); });
+  estimate(status, active);
+  return status;
+}
+
+Json to_json(const SweepStatus& status) {
+  Json json = Json::object();
+  json["name"] = status.name;
+  json["folder"] = status.folder;
+  json["sweep_is_running"] = status.running;
+  json["process"] = status.process > 0 ? Json(status.process) : Json();
+  json["jobs"] = status.jobs > 0 ? Json(status.jobs) : Json();
+  for (const auto& [name, value] : {std::pair("trials", status.trials), std::pair("queued", status.queued),
+                                    std::pair("running", status.active), std::pair("done", status.done),
+                                    std::pair("diverged", status.diverged), std::pair("failed", status.failed),
+                                    std::pair("missing", status.missing), std::pair("damaged", status.damaged),
+                                    std::pair("others", status.others)}) {
+    json[name] = value;
+  }
+  json["mean_seconds"] = status.measured > 0 ? Json(status.mean_seconds) : Json();
+  json["eta_seconds"] = status.eta_seconds ? Json(*status.eta_seconds) : Json();
+  json["troubles"] = Json::array();
+  for (const Trouble& trouble : status.troubles) {
+    Json entry = Json::object();
+    entry["id"] = trouble.id;
+    entry["name"] = trouble.name;
+    entry["status"] = to_text(trouble.status);
+    entry["message"] = trouble.message;
+    entry["log"] = trouble.log;
+    entry["rerun"] = trouble.rerun;
+    json["troubles"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+}  // namespace phasor::sweeps
