@@ -120,7 +120,7 @@ int run(const Arguments& arguments) {
       "Trains one experiment and stores its record as DIR/<id>.h5; the id follows from the experiment alone.\n"
       "A trial that has a record is not run again: its numbers are shown.\n"
       "exit codes: 0 done, 4 diverged (loss or gradient not finite), 1 failed, 2 a mistake in a file or\n"
-      "option (nothing was started), 130 interrupted (nothing was stored)");
+      "option (nothing was started), 130 interrupted (a checkpoint is kept where run.checkpoint_every asks for them)");
   options.positional("experiment file", file, true);
   options.list("set", settings, "PATH=VALUE", "change one value, such as optimizer.lr=1e-3");
   options.list("plugin", plugin_files, "FILE", plugin_help);
