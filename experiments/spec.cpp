@@ -184,6 +184,13 @@ void ExperimentSpec::read(Document& document) {
   if (document.problems().empty()) resolve();
 }
 
+namespace {
+bool scores_nothing(const Task& task) {
+  const std::vector<Slice> slices = task.slices(Split::train);
+  return std::all_of(slices.begin(), slices.end(), [&](const Slice& slice) { return task.max_targets(slice) < 1; });
+}
+}  // namespace
+
 void ExperimentSpec::check(Document& document) {
   const std::pair<const Chosen*, const char*> needed[] = {{&task, "task"}, {&backbone, "model.backbone"}, {&encoding, "model.encoding"}};
   for (const auto& [chosen, path] : needed)
@@ -203,6 +210,7 @@ void ExperimentSpec::check(Document& document) {
     if (const auto misfit = find_misfit(model, data, mixer())) document.problem(misfit->path, misfit->reason);
   } catch (const PluginFailure&) {  // costs the trial that it happens in, not a sweep
   }
+  if (!refused && scores_nothing(*make_task())) document.problem("task", task.name + ": no training row has a scored position: there is nothing to learn");
   if (train.lanes && *train.lanes > train.batch)
     document.problem("train.lanes", fmt::format("{} lanes for a batch of {} rows, expected at most {}", *train.lanes, train.batch, train.batch));
 }

@@ -24,7 +24,7 @@ class Planted final : public Task {
     std::string kind = "echo";
     std::int64_t rows = 10, tokens = 4;
     void fields(FieldList& f) {
-      f.choice("kind", kind, {"echo", "unequal", "one_empty_row", "empty", "losses", "ignored", "ignored_right"}, "what rows hold");
+      f.choice("kind", kind, {"echo", "unequal", "one_empty_row", "empty", "losses", "ignored", "ignored_right", "unscored"}, "what rows hold");
       f.integer("rows", rows, "rows of every split", Range::at_least(1));
       f.integer("tokens", tokens, "positions of a row", Range::at_least(1));
     }
@@ -35,7 +35,7 @@ class Planted final : public Task {
   std::int64_t vocabulary() const override { return 2; }
   std::vector<Slice> slices(Split split) const override { return {{split, o_.tokens, o_.rows, 0}}; }
   std::int64_t tokens(const Slice&) const override { return o_.tokens; }
-  std::int64_t max_targets(const Slice&) const override { return o_.tokens; }
+  std::int64_t max_targets(const Slice&) const override { return o_.kind == "unscored" ? 0 : o_.tokens; }
   std::vector<Unit> units(const Slice&, const Sample&) const override { return {}; }
   double chance() const override { return 0.5; }
   std::string label() const override { return o_.kind; }
@@ -179,6 +179,15 @@ TEST(WithoutTargets, NoTargetsAtAllIsAnError) {
   const results::TrialRecord record = run(R"({"task": {"kind": "empty"}})");
   EXPECT_EQ(record.status, results::Status::error);
   EXPECT_NE(record.message.find("scores nothing"), std::string::npos) << record.message;
+}
+
+TEST(WithoutTargets, ATaskThatScoresNothingIsAMistakeOfTheFile) {
+  try {
+    run(R"({"task": {"kind": "unscored"}})");
+    FAIL() << "it was accepted";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("no training row has a scored position"), std::string::npos) << error.what();
+  }
 }
 
 // L15: no length is special, and the distance of kept states does not matter.
