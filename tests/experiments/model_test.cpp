@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "core/base/blame.h"
 #include "core/graph/accumulate.h"
 #include "core/optim/sgd.h"
 #include "experiments/cost.h"
@@ -133,7 +134,12 @@ TEST(ModelOptions, SphereIsFrozenAndScoredThroughAMatrix) {
 TEST(ModelOptions, TiedHeadScoresTheClassesOnly) {
   Built built(R"({"model": {"tie_head": true, "layers": 1}})");
   EXPECT_TRUE(built.values("lm_head.weight").empty());
-  built.logits({{1, 2, 3}});
+  // Classes are the tokens 4 to 8: row 4 of the table, which is no input here, moves the first logit alone.
+  const std::vector<double> before = built.logits({{1, 2, 3}});
+  built.store().value(*built.store().find("embeddings.weight")).as<double>()[4 * 16] += 1.0;
+  const std::vector<double> after = built.logits({{1, 2, 3}});
+  EXPECT_NE(after[0], before[0]);
+  for (std::size_t i = 1; i < 5; ++i) EXPECT_EQ(after[i], before[i]) << i;
 }
 
 TEST(ModelOptions, LearnedPositionsEnterOnce) {
@@ -143,7 +149,12 @@ TEST(ModelOptions, LearnedPositionsEnterOnce) {
   EXPECT_TRUE(built.values("layers.0.encoding.weight").empty());
   const std::vector<double> first = built.logits({{1}});
   EXPECT_NE(built.logits({{1}}, {3, false, {}, {}}), first);
-  EXPECT_THROW(built.logits({{1}}, {20, false, {}, {}}), std::exception);
+  try {
+    built.logits({{1}}, {20, false, {}, {}});
+    FAIL() << "a position beyond the table was looked up";
+  } catch (const PluginFailure& failure) {
+    EXPECT_NE(std::string(failure.what()).find("position 20 of a table of 20"), std::string::npos) << failure.what();
+  }
   EXPECT_NE(refusal(R"({"model": {"encoding": {"name": "learned_absolute", "length": 12}}})").find("expected at least 16"), std::string::npos);
 }
 
