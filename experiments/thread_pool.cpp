@@ -14,7 +14,7 @@ namespace phasor {
 struct ThreadPool::Shared {
   std::mutex mutex;
   std::condition_variable start, finish;
-  const std::function<void(std::int64_t)>* work = nullptr;
+  const FunctionRef<void(std::int64_t)>* work = nullptr;
   std::int64_t count = 0, round = 0, busy = 0;
   std::atomic<std::int64_t> next{0};
   std::exception_ptr error;
@@ -62,7 +62,7 @@ ThreadPool::~ThreadPool() {
   for (std::thread& thread : shared_->threads) thread.join();
 }
 
-void ThreadPool::run(std::int64_t count, const std::function<void(std::int64_t)>& work) {
+void ThreadPool::run(std::int64_t count, FunctionRef<void(std::int64_t)> work) {
   {
     const std::lock_guard lock(shared_->mutex);
     shared_->work = &work;

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+
+#include "core/base/function_ref.h"
 
 namespace phasor {
 
@@ -17,7 +18,7 @@ class ThreadPool {
 
   std::int64_t threads() const { return threads_; }
   /// Runs work(0) .. work(count - 1), each once, and returns when all are done. The first exception is thrown again.
-  void run(std::int64_t count, const std::function<void(std::int64_t)>& work);
+  void run(std::int64_t count, FunctionRef<void(std::int64_t)> work);
 
  private:
   struct Shared;

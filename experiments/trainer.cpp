@@ -81,6 +81,7 @@ Trainer::Trainer(const ExperimentSpec& spec)
     lane->first_row = spec.train.batch * i / lanes;
     lane->row_count = spec.train.batch * (i + 1) / lanes - lane->first_row;
     lane->gradients = Tensor(lane->arena, precision_of(spec), {parameters_.flat_size()});
+    gradients_.push_back(lane->gradients);
     lanes_.push_back(std::move(lane));
   }
   profile(false);
@@ -109,7 +110,13 @@ std::int64_t Trainer::system_blocks() const {
   return sum;
 }
 
-void Trainer::draw_batch(Lane& lane, const BatchSource& source) {
+BatchSource Trainer::source_of(std::int64_t step) const {
+  return batch_source(static_cast<std::uint64_t>(spec_.seed), step, train_slices_, spec_.train.batch, task_->curriculum());
+}
+
+void Trainer::draw_batch(Lane& lane, std::int64_t step) {
+  const KernelTimer timer(lane.train->stream().profile, "batch", 0.0);
+  const BatchSource source = source_of(step);
   const auto seed = static_cast<std::uint64_t>(spec_.seed);
   const Slice& slice = train_slices_[source.slice];
   lane.rows.resize(*task_, slice, lane.row_count);
@@ -175,36 +182,39 @@ void Trainer::forward_backward(Lane& lane, const Slice& slice, std::int64_t step
   }
 }
 
-/// Sum of the lanes' gradients into the first, element by element in the order of the lanes.
-void Trainer::add_lanes() {
-  constexpr std::int64_t block = 1 << 15;
-  const std::int64_t size = parameters_.flat_size();
-  pool_.run((size + block - 1) / block, [&](std::int64_t i) {
-    const std::int64_t begin = i * block, count = std::min(block, size - begin);
-    const Stream stream{precision_of(spec_), nullptr};
-    for (std::size_t lane = 1; lane < lanes_.size(); ++lane)
-      copy(stream, lanes_[lane]->gradients.columns(begin, count), lanes_[0]->gradients.columns(begin, count), true);
+/// Pieces are dealt to lanes, and lanes to threads, so that times are collected per lane.
+StepReport Trainer::update(double lr) {
+  const auto lanes = static_cast<std::int64_t>(lanes_.size());
+  return optimizer_->step(gradients_, lr, [&](std::int64_t count, FunctionRef<void(std::int64_t, const Stream&)> work) {
+    pool_.run(lanes, [&](std::int64_t lane) {
+      const Stream& stream = lanes_[static_cast<std::size_t>(lane)]->train->stream();
+      for (std::int64_t i = lane; i < count; i += lanes) work(i, stream);
+    });
   });
 }
 
 StepResult Trainer::step() {
   const std::int64_t step = steps_done_++;
-  const BatchSource source = batch_source(static_cast<std::uint64_t>(spec_.seed), step, train_slices_, spec_.train.batch, task_->curriculum());
-  const Slice& slice = train_slices_[source.slice];
+  const Slice& slice = train_slices_[source_of(step).slice];
   tokens_seen_ += spec_.train.batch * task_->tokens(slice);
   const auto lanes = static_cast<std::int64_t>(lanes_.size());
   const auto lane = [&](std::int64_t i) -> Lane& { return *lanes_[static_cast<std::size_t>(i)]; };
-  pool_.run(lanes, [&](std::int64_t i) { draw_batch(lane(i), source); });
+  if (drawn_step_ != step) pool_.run(lanes, [&](std::int64_t i) { draw_batch(lane(i), step); });
   StepResult result;
   for (const auto& each : lanes_) result.targets += each->targets;
+  // A lane that is done draws its part of the next batch while others still compute.
+  const bool more = step + 1 < spec_.train.steps;
+  drawn_step_ = more ? step + 1 : -1;
+  pool_.run(lanes, [&](std::int64_t i) {
+    if (result.targets > 0) forward_backward(lane(i), slice, step, result.targets);
+    if (more) draw_batch(lane(i), step + 1);
+  });
   if (result.targets == 0) return result;
-  pool_.run(lanes, [&](std::int64_t i) { forward_backward(lane(i), slice, step, result.targets); });
   double loss_sum = 0.0;
   for (const auto& each : lanes_) loss_sum += each->loss_sum;
-  add_lanes();
   result.loss = loss_sum / static_cast<double>(result.targets);
   result.lr = schedule_.rate(step);
-  const StepReport report = optimizer_->step(lanes_[0]->gradients, result.lr);
+  const StepReport report = update(result.lr);
   result.grad_norm = report.grad_norm;
   result.clipped = report.clip_factor < 1.0;
   return result;
@@ -213,13 +223,11 @@ StepResult Trainer::step() {
 void Trainer::resume(std::int64_t steps, std::int64_t updates) {
   PHASOR_CHECK(steps_done_ == 0, "a trainer resumes before its first step");
   optimizer_->resume(updates);
-  for (; steps_done_ < steps; ++steps_done_) {
-    const BatchSource source = batch_source(static_cast<std::uint64_t>(spec_.seed), steps_done_, train_slices_, spec_.train.batch, task_->curriculum());
-    tokens_seen_ += spec_.train.batch * task_->tokens(train_slices_[source.slice]);
-  }
+  for (; steps_done_ < steps; ++steps_done_)
+    tokens_seen_ += spec_.train.batch * task_->tokens(train_slices_[source_of(steps_done_).slice]);
 }
 
-Trainer::Part Trainer::over_parts(const EvaluationData& data, const std::function<Part(Tape&, std::int64_t, std::int64_t)>& work) {
+Trainer::Part Trainer::over_parts(const EvaluationData& data, FunctionRef<Part(Tape&, std::int64_t, std::int64_t)> work) {
   const std::int64_t parts = (data.rows.count + micro_batch_ - 1) / micro_batch_;
   std::vector<Part> results(static_cast<std::size_t>(parts));
   // A lane's arena serves one thread at a time: work is dealt to lanes, and lanes to threads.

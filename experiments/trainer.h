@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/base/function_ref.h"
 #include "core/graph/tape.h"
 #include "core/nn/model.h"
 #include "core/optim/optimizer.h"
@@ -71,15 +71,16 @@ class Trainer {
   struct Lane;
   struct Scored;
   struct Part;
-  void draw_batch(Lane& lane, const BatchSource& source);
+  BatchSource source_of(std::int64_t step) const;
+  void draw_batch(Lane& lane, std::int64_t step);
   void forward_backward(Lane& lane, const Slice& slice, std::int64_t step, std::int64_t targets);
   static Scored gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity);
   /// Sums over all micro-batches of evaluation rows, dealt to lanes.
-  Part over_parts(const EvaluationData&, const std::function<Part(Tape&, std::int64_t first, std::int64_t count)>& work);
+  Part over_parts(const EvaluationData&, FunctionRef<Part(Tape&, std::int64_t first, std::int64_t count)> work);
   Part score(Tape&, const EvaluationData&, std::int64_t first, std::int64_t count) const;
   Part decode_rows(Tape&, const EvaluationData&, std::int64_t first, std::int64_t count) const;
   std::vector<std::int32_t> predict(Tape&, const Tensor& ids, std::int64_t offset, std::vector<State>&) const;
-  void add_lanes();
+  StepReport update(double lr);
 
   const ExperimentSpec& spec_;
   std::unique_ptr<Task> task_;
@@ -91,6 +92,8 @@ class Trainer {
   Schedule schedule_;
   ThreadPool pool_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<Tensor> gradients_;   // of the lanes
+  std::int64_t drawn_step_ = -1;    // whose batch the lanes hold
   std::int64_t steps_done_ = 0, tokens_seen_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/graph/accumulate.h"
 #include "core/optim/kernel.h"
@@ -20,39 +21,55 @@ Tensor Optimizer::flat_zeros() {
   return flat;
 }
 
-double Optimizer::norm_of(const Stream& stream, const Tensor& gradient) const {
-  double square = 0.0;
-  for (const ParameterEntry& entry : parameters_.entries()) {
-    if (entry.frozen) continue;
-    const auto bytes = static_cast<std::size_t>(entry.offset) * size_of(gradient.dtype());
-    const View values{static_cast<std::byte*>(gradient.data()) + bytes, 0};
-    launch(stream, sum_squares, {values, entry.count(), &square});
-  }
-  return std::sqrt(square);
-}
-
-StepReport Optimizer::step(const Tensor& gradient, double lr) {
-  PHASOR_CHECK(gradient.size() == parameters_.flat_size(), "one gradient per parameter");
-  const Stream stream{gradient.dtype(), nullptr};
-  StepReport report;
-  report.grad_norm = norm_of(stream, gradient);
-  if (options_.clip) report.clip_factor = std::min(1.0, *options_.clip / (report.grad_norm + 1e-6));
-
-  count_update();
-  begin(lr);
+void Optimizer::cut() {
+  constexpr std::int64_t longest = 1 << 14;  // elements
   const auto& entries = parameters_.entries();
   const auto decays = [&](const ParameterEntry& entry) { return options_.decay == "all" || entry.decays; };
   for (std::size_t at = 0; at < entries.size();) {
     std::size_t end = at;
     while (end < entries.size() && !entries[end].frozen && decays(entries[end]) == decays(entries[at])) ++end;
     if (end > at) {
-      const std::int64_t first = entries[at].offset;
-      const std::int64_t count = entries[end - 1].offset + entries[end - 1].count() - first;
-      update(stream, gradient, first, count, report.clip_factor, decays(entries[at]));
+      const std::int64_t last = entries[end - 1].offset + entries[end - 1].count();
+      for (std::int64_t first = entries[at].offset; first < last; first += longest)
+        pieces_.push_back({first, std::min(longest, last - first), decays(entries[at])});
     }
     at = std::max(end, at + 1);
   }
+  squares_.resize(pieces_.size());
+}
+
+void Optimizer::add_up(const Stream& stream, std::span<const Tensor> gradients, std::size_t piece) {
+  const auto [first, count, decays] = pieces_[piece];
+  const Tensor sum = gradients[0].columns(first, count);
+  for (const Tensor& gradient : gradients.subspan(1)) copy(stream, gradient.columns(first, count), sum, true);
+  squares_[piece] = 0.0;
+  launch(stream, sum_squares, {sum.view(), count, &squares_[piece]});
+}
+
+StepReport Optimizer::step(std::span<const Tensor> gradients, double lr, Parallel parallel) {
+  for (const Tensor& gradient : gradients)
+    PHASOR_CHECK(gradient.size() == parameters_.flat_size(), "one gradient per parameter");
+  if (pieces_.empty()) cut();
+  const auto pieces = static_cast<std::int64_t>(pieces_.size());
+  parallel(pieces, [&](std::int64_t i, const Stream& stream) { add_up(stream, gradients, static_cast<std::size_t>(i)); });
+  StepReport report;
+  report.grad_norm = std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0));
+  if (options_.clip) report.clip_factor = std::min(1.0, *options_.clip / (report.grad_norm + 1e-6));
+
+  count_update();
+  begin(lr);
+  parallel(pieces, [&](std::int64_t i, const Stream& stream) {
+    const auto [first, count, decays] = pieces_[static_cast<std::size_t>(i)];
+    update(stream, gradients[0], first, count, report.clip_factor, decays);
+  });
   return report;
+}
+
+StepReport Optimizer::step(const Tensor& gradient, double lr) {
+  const Stream stream{gradient.dtype(), nullptr};
+  return step(std::span(&gradient, 1), lr, [&](std::int64_t count, FunctionRef<void(std::int64_t, const Stream&)> work) {
+    for (std::int64_t i = 0; i < count; ++i) work(i, stream);
+  });
 }
 
 void Optimizer::resume(std::int64_t updates) {

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/base/function_ref.h"
 #include "core/graph/launch.h"
 #include "core/nn/parameters.h"
 #include "core/spec/fields.h"
@@ -35,7 +37,13 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// One update with the flat gradient (laid out as the parameters are). `gradient` is left as it was.
+  /// Runs work(i, stream) for all 0 <= i < count, in any order and on any threads.
+  using Parallel = FunctionRef<void(std::int64_t count, FunctionRef<void(std::int64_t, const Stream&)> work)>;
+
+  /// One update with the sum of flat gradients (each laid out as the parameters are), which is left in the first of them:
+  /// added in their order, element by element. Works piece by piece, so that the bits do not depend on `parallel`.
+  StepReport step(std::span<const Tensor> gradients, double lr, Parallel parallel);
+  /// The same on the calling thread.
   StepReport step(const Tensor& gradient, double lr);
 
   std::int64_t updates() const { return updates_; }
@@ -59,8 +67,18 @@ class Optimizer {
   std::int64_t updates_ = 0;
 
  private:
-  double norm_of(const Stream&, const Tensor& gradient) const;
+  /// Neighbours in the flat buffer that are trained and that decay alike, a few tens of kilobytes: what stays in a cache
+  /// between the sum over gradients and the sum of its squares.
+  struct Piece {
+    std::int64_t first, count;
+    bool decays;
+  };
+  void cut();
+  void add_up(const Stream&, std::span<const Tensor> gradients, std::size_t piece);
+
   Arena arena_;
+  std::vector<Piece> pieces_;    // cut before the first update: parameters are declared by then
+  std::vector<double> squares_;  // of the summed gradient, per piece
 };
 
 }  // namespace phasor

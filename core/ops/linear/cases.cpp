@@ -72,6 +72,7 @@ std::vector<OpCase> linear_cases() {
           make("sequence_plain", {3, 1, 8}, 1, false),
           make("heads", {2, 5, 3, 8}, 10, false),
           make("heads_bias", {2, 5, 3, 8}, 10, true),
+          make("kilobyte_rows", {3, 512}, 5, true),
           twice(),
           constant_input(),
           frozen_weight()};
