@@ -12,10 +12,14 @@ struct RotatePairsShape {
   bool by_time;  // and by the batch: [time, planes]
 };
 
+/// Rows of angles whose trigonometry is done at once.
+inline constexpr std::int64_t rotate_pairs_ahead = 8;
+
 struct RotatePairsForward {
   RotatePairsShape shape;
   View q, k, angle;
   View rotated_q, rotated_k;
+  View turns;  // scratch [2 * rotate_pairs_ahead, width of a row of angles]
   std::int64_t q_heads, k_heads;
 };
 
@@ -27,6 +31,7 @@ struct RotatePairsBackward {
   View drotated_q, drotated_k;
   View dq, dk;  // absent when not wanted
   View dangle;  // absent when not wanted
+  View turns;   // scratch [2 * rotate_pairs_ahead, width of a row of angles]
   std::int64_t q_heads, k_heads;
   bool accumulate_q, accumulate_k, accumulate_angle;
 };

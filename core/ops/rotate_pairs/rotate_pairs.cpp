@@ -26,16 +26,23 @@ double flops(const Tensor& angle, std::int64_t rows, std::int64_t heads) {
   return 6.0 * static_cast<double>(rows * heads * angle.size(-1));
 }
 
+/// Sines and cosines of a few rows.
+Tensor turns(Tape& tape, const Tensor& angle) {
+  const std::int64_t heads = angle.shape().rank() == 4 ? angle.size(2) : 1;
+  return tape.empty({2 * rotate_pairs_ahead, heads * angle.size(-1)});
+}
+
 }  // namespace
 
 Rotated rotate_pairs(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& angle, PairLayout layout) {
   check(tape, q, k, angle);
   const int rank = angle.shape().rank();
-  const RotatePairsShape shape{
-      q.size(0), q.size(1), q.size(3), angle.size(-1), layout == PairLayout::interleaved, rank < 4, rank == 2};
+  const RotatePairsShape shape{q.size(0), q.size(1), q.size(3), angle.size(-1), layout == PairLayout::interleaved,
+                               rank < 4,  rank == 2};
   const Rotated out{tape.output(q.shape(), {&q, &angle}), tape.output(k.shape(), {&k, &angle})};
   launch(tape.stream(), rotate_pairs_forward,
-         {shape, q.view(), k.view(), angle.view(), out.q.view(), out.k.view(), q.size(2), k.size(2)},
+         {shape, q.view(), k.view(), angle.view(), out.q.view(), out.k.view(), turns(tape, angle).view(), q.size(2),
+          k.size(2)},
          flops(angle, q.rows(), q.size(2) + k.size(2)));
   if (!tape.wants(out.q) && !tape.wants(out.k)) return out;
   tape.record([=](Tape& t) {
@@ -47,8 +54,8 @@ Rotated rotate_pairs(Tape& tape, const Tensor& q, const Tensor& k, const Tensor&
       const auto dk = from_k ? t.gradient(k) : Tape::Gradient();
       launch(t.stream(), rotate_pairs_backward,
              {shape, angle.view(), out.q.view(), out.k.view(), from_q.view(), from_k.view(), dq.tensor.view(),
-              dk.tensor.view(), dangle.tensor.view(), q.size(2), k.size(2), dq.accumulate, dk.accumulate,
-              dangle.accumulate},
+              dk.tensor.view(), dangle.tensor.view(), turns(t, angle).view(), q.size(2), k.size(2), dq.accumulate,
+              dk.accumulate, dangle.accumulate},
              flops(angle, q.rows(), (from_q ? q.size(2) : 0) + (from_k ? k.size(2) : 0)));
     };
     if (dq_out && dk_out && q.node() == k.node() && t.wants(q)) {

@@ -1,6 +1,7 @@
 // Selective RoPE (ICLR 2026; layers.md 3.3): queries and keys are rotated by the running sum of phases that depend on the
 // input. Defaults are the reference's; the options go beyond it where the paper's own ablations need them.
 
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <optional>
@@ -128,9 +129,23 @@ class SelectiveRope final : public Encoding {
   SelectiveRope(const Options& options, const MixerShape& shape, const ParameterScope& scope) : o_(options), s_(shape) {
     const std::int64_t channels = s_.heads * planes();
     const std::int64_t width = o_.input == "q" ? s_.heads * s_.key_dim : s_.dim;  // of what the projection reads
-    const bool normed = o_.projection.normed();
-    if (o_.projection.kind == "low_rank") {
-      down_ = scope.weight("phi_proj.0.weight", o_.projection.rank, width);
+    const bool normed = o_.projection.normed(), low_rank = o_.projection.kind == "low_rank";
+    if (low_rank) down_ = scope.weight("phi_proj.0.weight", o_.projection.rank, width);
+    const std::int64_t gates = o_.gate.kind == "per_plane" ? channels : s_.heads;
+    if (o_.gate.kind == "standard") {
+      gate_in_ = scope.weight("phase_gate_proj.weight", gates, s_.dim);
+    } else if (o_.gate.kind != "none") {
+      gate_in_ = scope.weight("phase_gate_proj.0.weight", o_.gate.rank, s_.dim);
+    }
+    // One matrix product for both where they read the same: the matrices stand side by side in memory.
+    if (low_rank && !normed && o_.input == "x" && gate_in_) both_ = ParameterStore::stack({down_, gate_in_});
+    if (o_.gate.kind == "standard") {
+      gate_bias_ = scope.zeros("phase_gate_proj.bias", {gates});
+    } else if (o_.gate.kind != "none") {
+      gate_ = scope.weight("phase_gate_proj.1.weight", gates, o_.gate.rank);
+      gate_bias_ = scope.zeros("phase_gate_proj.1.bias", {gates});
+    }
+    if (low_rank) {
       if (normed) down_scale_ = scope.ones("phi_proj.0.scalar", {1});
       up_ = scope.weight("phi_proj.1.weight", channels, o_.projection.rank);
       if (normed) up_scale_ = scope.ones("phi_proj.1.scalar", {1});
@@ -142,15 +157,6 @@ class SelectiveRope final : public Encoding {
     }
     if (projects() && o_.time_mixing.kind == "conv") conv_ = scope.weight("phi_conv1d.weight", channels, o_.time_mixing.width);
     if (o_.bias) bias_ = scope.zeros("phi_bias", {s_.heads, planes()});
-    const std::int64_t gates = o_.gate.kind == "per_plane" ? channels : s_.heads;
-    if (o_.gate.kind == "standard") {
-      gate_ = scope.weight("phase_gate_proj.weight", gates, s_.dim);
-      gate_bias_ = scope.zeros("phase_gate_proj.bias", {gates});
-    } else if (o_.gate.kind != "none") {
-      gate_down_ = scope.weight("phase_gate_proj.0.weight", o_.gate.rank, s_.dim);
-      gate_ = scope.weight("phase_gate_proj.1.weight", gates, o_.gate.rank);
-      gate_bias_ = scope.zeros("phase_gate_proj.1.bias", {gates});
-    }
     temperature_ = scope.add("temperature", {planes()}, Init::table(temperatures(o_.temperature, planes())),
                              !o_.temperature.learned);
   }
@@ -161,10 +167,11 @@ class SelectiveRope final : public Encoding {
   QueryKey on_query_key(Tape& tape, QueryKey qk, const Tensor& x, const SequenceContext& context,
                         State* state) const override {
     const Tensor normed = reads_x() ? normalised(tape, x.reshape({x.size(0), x.size(1), s_.dim})) : Tensor();
-    Tensor phase = projects() ? mixed_over_time(tape, projected(tape, qk.q, normed), context, state)
+    const Reading read = first_products(tape, qk.q, normed);
+    Tensor phase = projects() ? mixed_over_time(tape, projected(tape, read.phase), context, state)
                               : tape.zeros({x.size(0), x.size(1), s_.heads, planes()});
     if (o_.bias) phase = ops::add_row(tape, phase, ops::exp(tape, bias_()));
-    if (o_.gate.kind != "none") phase = ops::mul_groups(tape, phase, gate(tape, normed));
+    if (o_.gate.kind != "none") phase = ops::mul_groups(tape, phase, gate(tape, read.gate));
     const auto running = ops::running_phase(tape, phase, temperature_(), state == nullptr ? Tensor() : state->get("phase"),
                                             state != nullptr, context.starts);
     if (state != nullptr) state->set("phase", running.state);
@@ -184,18 +191,38 @@ class SelectiveRope final : public Encoding {
     return ops::l2_norm(tape, slices, 1e-6).reshape({t.size(0), t.size(1), t.width()});
   }
 
+  /// What comes of the first matrices of phase and gate, [batch, time, ..]; for a full-rank phase its input. Empty where
+  /// there is no such branch.
+  struct Reading {
+    Tensor phase, gate;
+  };
+
+  Reading first_products(Tape& tape, const Tensor& q, const Tensor& normed) const {
+    if (both_) {
+      const std::array<std::int64_t, 2> widths{o_.projection.rank, gate_in_().size(0)};
+      const auto parts = tape.split(ops::linear(tape, normed, both_(), {}), widths);
+      return {parts[0], parts[1]};
+    }
+    Reading read;
+    if (gate_in_) read.gate = ops::linear(tape, normed, gate_in_(), {});
+    if (!projects()) return read;
+    read.phase = o_.input == "x" ? normed : normalised(tape, q.reshape({q.size(0), q.size(1), s_.heads * s_.key_dim}));
+    if (!down_) return read;
+    const Tensor down = o_.projection.normed() ? ops::weight_norm_rows(tape, down_(), down_scale_()) : down_();
+    read.phase = ops::linear(tape, read.phase, down, {});
+    return read;
+  }
+
   /// Raw phase, [batch, time, heads, planes].
-  Tensor projected(Tape& tape, const Tensor& q, const Tensor& normed) const {
-    const std::int64_t batch = q.size(0), time = q.size(1);
-    const Tensor in = o_.input == "x" ? normed : normalised(tape, q.reshape({batch, time, s_.heads * s_.key_dim}));
+  Tensor projected(Tape& tape, const Tensor& in) const {
+    const std::int64_t batch = in.size(0), time = in.size(1);
     const bool normed_weights = o_.projection.normed();
     if (o_.projection.kind == "full_rank") {
       const Tensor weight = normed_weights ? ops::weight_norm_columns(tape, up_(), up_scale_()) : up_();
       return ops::head_linear(tape, in.reshape({batch, time, s_.heads, in.width() / s_.heads}), weight);
     }
-    const Tensor down = normed_weights ? ops::weight_norm_rows(tape, down_(), down_scale_()) : down_();
     const Tensor up = normed_weights ? ops::weight_norm_rows(tape, up_(), up_scale_()) : up_();
-    return ops::linear(tape, ops::linear(tape, in, down, {}), up, {}).reshape({batch, time, s_.heads, planes()});
+    return ops::linear(tape, in, up, {}).reshape({batch, time, s_.heads, planes()});
   }
 
   Tensor mixed_over_time(Tape& tape, Tensor phase, const SequenceContext& context, State* state) const {
@@ -219,14 +246,15 @@ class SelectiveRope final : public Encoding {
   }
 
   /// In (0, 1): [batch, time, heads] or [batch, time, heads * planes].
-  Tensor gate(Tape& tape, const Tensor& normed) const {
-    const Tensor in = gate_down_ ? ops::linear(tape, normed, gate_down_(), {}) : normed;
-    return ops::sigmoid(tape, ops::linear(tape, in, gate_(), gate_bias_()));
+  Tensor gate(Tape& tape, const Tensor& in) const {
+    if (gate_) return ops::sigmoid(tape, ops::linear(tape, in, gate_(), gate_bias_()));
+    return ops::sigmoid(tape, ops::add_row(tape, in, gate_bias_()));
   }
 
   Options o_;
   MixerShape s_;
-  Parameter down_, down_scale_, up_, up_scale_, conv_, bias_, gate_down_, gate_, gate_bias_, temperature_;
+  Parameter down_, down_scale_, up_, up_scale_, conv_, bias_, gate_in_, gate_, gate_bias_, temperature_;
+  Parameter both_;  // down_ and gate_in_, where one product serves both
 };
 
 void register_all(Registry& registry) {
