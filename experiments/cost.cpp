@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
 #include <vector>
 
+#include "core/graph/accumulate.h"
 #include "core/ops/cross_entropy/cross_entropy.h"
 #include "core/ops/gather_rows/gather_rows.h"
 #include "core/ops/gemm.h"
+#include "experiments/data.h"
+#include "experiments/order.h"
 #include "experiments/trainer.h"
 
 namespace phasor {
@@ -17,37 +21,65 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-double flops_of(const Profile& profile) {
-  double sum = 0.0;
-  for (const Profile::Entry& entry : profile.entries()) sum += entry.flops;
-  return sum;
-}
-
 /// One micro-batch, forward and backward, without a number being computed.
 struct DryPass {
-  double forward = 0.0, both = 0.0;
+  Profile both;
+  double forward_flops = 0.0;
   std::int64_t bytes = 0;  // of the arena afterwards: the most that was in use, block by block
 };
 
-DryPass walk(const Model& model, const Task& task, const Slice& slice, std::int64_t rows, Dtype dtype, std::int64_t flat_size) {
-  Arena arena, gradient_memory;
-  Profile profile;
+DryPass walk(const Model& model, const Task& task, const Slice& slice, std::int64_t rows, const Tensor& gradients) {
+  Arena arena;
   DryPass pass;
   {
-    const Stream stream{dtype, &profile, true};
-    Tape tape(arena, stream, true, Tensor(gradient_memory, dtype, {flat_size}));
+    Tape tape(arena, {gradients.dtype(), &pass.both, true}, true, gradients);
+    const auto zeros = [&](Shape shape) {
+      const Tensor out = tape.empty(shape, Dtype::i32);
+      zero(out);  // no launch: a batch is written by the task
+      return out;
+    };
     const std::int64_t tokens = task.tokens(slice), capacity = rows * task.max_targets(slice);
-    const std::vector<Tensor> ids(static_cast<std::size_t>(task.streams()), tape.zeros({rows, tokens}, Dtype::i32));
-    const Tensor starts = task.packs() ? tape.zeros({rows, tokens}, Dtype::i32) : Tensor();
+    const std::vector<Tensor> ids(static_cast<std::size_t>(task.streams()), zeros({rows, tokens}));
+    const Tensor starts = task.packs() ? zeros({rows, tokens}) : Tensor();
     const Tensor hidden = model.hidden(tape, ids, {0, true, starts, DropoutKey{}});
-    const Tensor logits = model.head(tape, ops::gather_rows(tape, hidden, tape.zeros({capacity}, Dtype::i32)));
-    const Tensor losses = ops::cross_entropy(tape, logits, tape.zeros({capacity}, Dtype::i32));
-    pass.forward = flops_of(profile);
+    const Tensor logits = model.head(tape, ops::gather_rows(tape, hidden, zeros({capacity})));
+    const Tensor losses = ops::cross_entropy(tape, logits, zeros({capacity}));
+    pass.forward_flops = pass.both.total().flops;
     tape.backward(std::array{std::pair{losses, tape.empty(losses.shape())}});
   }
-  pass.both = flops_of(profile);
   pass.bytes = arena.system_bytes();
   return pass;
+}
+
+/// How many micro-batches of an update have how many rows.
+std::map<std::int64_t, std::int64_t> micro_batches(const TrainOptions& train) {
+  const std::int64_t lanes = train.lanes.value(), micro_batch = train.micro_batch.value();
+  std::map<std::int64_t, std::int64_t> counts;
+  for (std::int64_t i = 0; i < lanes; ++i) {
+    const std::int64_t rows = lane_begin(train.batch, lanes, i + 1) - lane_begin(train.batch, lanes, i);
+    if (rows >= micro_batch) counts[micro_batch] += rows / micro_batch;
+    if (rows % micro_batch > 0) ++counts[rows % micro_batch];
+  }
+  return counts;
+}
+
+/// What an update launches beside the passes of its micro-batches.
+Profile around_passes(const TrainOptions& train, const Task& task, const Slice& slice, const Tensor& gradients,
+                      Optimizer& optimizer) {
+  Profile profile;
+  const Stream stream{gradients.dtype(), &profile, true};
+  const std::int64_t lanes = train.lanes.value();
+  Rows rows;
+  for (std::int64_t i = 0; i < lanes; ++i) {
+    rows.resize(task, slice, lane_begin(train.batch, lanes, i + 1) - lane_begin(train.batch, lanes, i));
+    const KernelTimer batch(stream, "batch", {0.0, rows.bytes()});
+    zero(stream, gradients);
+  }
+  const std::vector<Tensor> of_lanes(static_cast<std::size_t>(lanes), gradients);
+  optimizer.step(of_lanes, 0.0, [&](std::int64_t count, FunctionRef<void(std::int64_t, const Stream&)> work) {
+    for (std::int64_t i = 0; i < count; ++i) work(i, stream);
+  });
+  return profile;
 }
 
 }  // namespace
@@ -62,22 +94,30 @@ Cost count_cost(const ExperimentSpec& spec) {
   const Slice& largest = *std::max_element(slices.begin(), slices.end(), [&](const Slice& a, const Slice& b) {
     return task->tokens(a) < task->tokens(b);
   });
-  const std::int64_t lanes = spec.train.lanes.value(), micro_batch = spec.train.micro_batch.value();
-  const DryPass pass = walk(model, *task, largest, micro_batch, dtype, parameters.flat_size());
+  const std::int64_t lanes = spec.train.lanes.value();
+  Arena memory;
+  const Tensor gradients(memory, dtype, {parameters.flat_size()});
+  const auto optimizer = spec.optimizer.make(parameters, true);
 
   Cost cost;
-  const double parts = static_cast<double>(spec.train.batch) / static_cast<double>(micro_batch);
-  cost.step_flops = pass.both * parts;
-  cost.forward_flops = pass.forward * parts;
+  cost.step = around_passes(spec.train, *task, largest, gradients, *optimizer);
+  for (const auto& [rows, times] : micro_batches(spec.train)) {
+    const DryPass pass = walk(model, *task, largest, rows, gradients);
+    cost.step.merge(pass.both, times);
+    cost.forward_flops += static_cast<double>(times) * pass.forward_flops;
+    cost.activation_bytes = std::max(cost.activation_bytes, pass.bytes * lanes);
+  }
+  cost.step_flops = cost.step.total().flops;
   cost.step_tokens = spec.train.batch * task->tokens(largest);
   for (const Slice& slice : task->slices(Split::valid)) cost.valid_tokens += slice.rows * task->tokens(slice);
   for (const Slice& slice : task->slices(Split::test)) cost.test_tokens += slice.rows * task->tokens(slice);
   const auto flat_bytes = parameters.flat_size() * static_cast<std::int64_t>(size_of(dtype));
   cost.parameter_bytes = flat_bytes;
   cost.gradient_bytes = flat_bytes * lanes;
-  const bool no_memory = spec.optimizer.name == "sgd" && spec.optimizer.sgd.momentum == 0.0;
-  cost.optimizer_bytes = no_memory ? 0 : flat_bytes * (spec.optimizer.name == "sgd" ? 1 : 2);
-  cost.activation_bytes = pass.bytes * lanes;
+  for (const auto& [name, tensor] : optimizer->memory()) cost.optimizer_bytes += bytes_of(tensor);
+  const std::int64_t per_token = task->streams() + 1 + (task->packs() ? 1 : 0);  // ids, a target, where the document starts
+  cost.least_step_bytes =
+      2 * (2 * flat_bytes + cost.optimizer_bytes) + cost.step_tokens * per_token * static_cast<std::int64_t>(size_of(Dtype::i32));
   return cost;
 }
 

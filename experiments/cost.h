@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/graph/launch.h"
 #include "experiments/spec.h"
 
 namespace phasor {
@@ -10,6 +11,10 @@ namespace phasor {
 struct Cost {
   double step_flops = 0.0;      // of one update: matrix products and mixers, forward and backward
   double forward_flops = 0.0;   // of the forward pass alone
+  Profile step;                 // every launch of one update: calls, operations, bytes; no seconds
+  /// What no fusion avoids: parameters, gradients and the optimiser's memory read once and written once, ids and targets
+  /// of the batch read once.
+  std::int64_t least_step_bytes = 0;
   std::int64_t step_tokens = 0;
   std::int64_t valid_tokens = 0, test_tokens = 0;  // of one evaluation
   std::int64_t parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0, activation_bytes = 0;  // of all lanes

@@ -16,6 +16,7 @@ struct Rows {
   std::vector<std::int32_t> targets;                // [count, tokens], -1 = not scored
   std::vector<std::int32_t> starts;                 // [count, tokens], or empty: rows are not packed
   void resize(const Task&, const Slice&, std::int64_t rows);
+  std::int64_t bytes() const { return static_cast<std::int64_t>((ids.size() + targets.size() + starts.size()) * sizeof(std::int32_t)); }
   std::int64_t scored(std::int64_t row) const;  // positions with a target
   Sample row(std::int64_t index);
 };

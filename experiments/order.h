@@ -18,6 +18,9 @@ struct BatchSource {
   std::int64_t position = 0;
 };
 
+/// Where the rows of a lane begin; those of lane `lanes` end the batch.
+constexpr std::int64_t lane_begin(std::int64_t batch, std::int64_t lanes, std::int64_t lane) { return batch * lane / lanes; }
+
 /// Of the batch of `step` (0 = first). An epoch has ceil(rows / batch) batches of every slice, each of one slice: in the
 /// order of the slices when `curriculum`, else in an order that is a function of (seed, epoch).
 BatchSource batch_source(std::uint64_t seed, std::int64_t step, const std::vector<Slice>& slices, std::int64_t batch,

@@ -97,9 +97,9 @@ FieldList OptimizerOptions::fields_of(const std::string& which) {
   return f;
 }
 
-std::unique_ptr<Optimizer> OptimizerOptions::make(ParameterStore& parameters) const {
-  if (name == "sgd") return std::make_unique<Sgd>(sgd, parameters);
-  return std::make_unique<AdamW>(adamw, parameters);
+std::unique_ptr<Optimizer> OptimizerOptions::make(ParameterStore& parameters, bool dry) const {
+  if (name == "sgd") return std::make_unique<Sgd>(sgd, parameters, dry);
+  return std::make_unique<AdamW>(adamw, parameters, dry);
 }
 
 void TrainOptions::fields(FieldList& f) {

@@ -25,7 +25,7 @@ struct OptimizerOptions {
   ScheduleOptions schedule;
   /// Of the one in use.
   const DecayOptions& decay() const { return name == "sgd" ? sgd.decay : adamw.decay; }
-  std::unique_ptr<Optimizer> make(ParameterStore&) const;
+  std::unique_ptr<Optimizer> make(ParameterStore&, bool dry = false) const;
   FieldList fields_of(const std::string& name);
 };
 

@@ -78,8 +78,8 @@ Trainer::Trainer(const ExperimentSpec& spec)
   const std::int64_t lanes = spec.train.lanes.value();
   for (std::int64_t i = 0; i < lanes; ++i) {
     auto lane = std::make_unique<Lane>();
-    lane->first_row = spec.train.batch * i / lanes;
-    lane->row_count = spec.train.batch * (i + 1) / lanes - lane->first_row;
+    lane->first_row = lane_begin(spec.train.batch, lanes, i);
+    lane->row_count = lane_begin(spec.train.batch, lanes, i + 1) - lane->first_row;
     lane->gradients = Tensor(lane->arena, precision_of(spec), {parameters_.flat_size()});
     gradients_.push_back(lane->gradients);
     lanes_.push_back(std::move(lane));
@@ -115,11 +115,11 @@ BatchSource Trainer::source_of(std::int64_t step) const {
 }
 
 void Trainer::draw_batch(Lane& lane, std::int64_t step) {
-  const KernelTimer timer(lane.train->stream().profile, "batch", 0.0);
   const BatchSource source = source_of(step);
   const auto seed = static_cast<std::uint64_t>(spec_.seed);
   const Slice& slice = train_slices_[source.slice];
   lane.rows.resize(*task_, slice, lane.row_count);
+  const KernelTimer timer(lane.train->stream(), "batch", {0.0, lane.rows.bytes()});
   lane.targets = 0;
   for (std::int64_t i = 0; i < lane.row_count; ++i) {
     const std::int64_t position = source.position + lane.first_row + i;
@@ -162,9 +162,9 @@ Trainer::Scored Trainer::gather(Tape& tape, const Rows& rows, std::int64_t first
 }
 
 void Trainer::forward_backward(Lane& lane, const Slice& slice, std::int64_t step, std::int64_t targets) {
-  zero(lane.gradients);
-  lane.loss_sum = 0.0;
   Tape& tape = *lane.train;
+  zero(tape.stream(), lane.gradients);
+  lane.loss_sum = 0.0;
   for (std::int64_t first = 0; first < lane.row_count; first += micro_batch_) {
     const std::int64_t count = std::min(micro_batch_, lane.row_count - first);
     {

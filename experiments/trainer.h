@@ -61,7 +61,7 @@ class Trainer {
   const Optimizer& optimizer() const { return *optimizer_; }
   std::int64_t micro_batch() const { return micro_batch_; }
   ThreadPool& pool() { return pool_; }
-  /// Collects time per kernel from now on (phasor bench); nullptr stops.
+  /// Collects time, operations and bytes per kernel from now on (phasor bench), or stops.
   void profile(bool on);
   Profile collected() const;  // of all lanes
   /// Blocks taken from the system by all lanes: constant after the first step.

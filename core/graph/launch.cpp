@@ -6,13 +6,14 @@
 
 namespace phasor {
 
-void Profile::add(const char* name, double seconds, double flops) {
+void Profile::add(const Entry& more) {
   const auto place = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& e) { return std::string_view(e.name) == name; });
-  Entry& entry = place != entries_.end() ? *place : entries_.emplace_back(Entry{name, 0.0, 0.0, 0});
-  entry.seconds += seconds;
-  entry.flops += flops;
-  ++entry.calls;
+                                  [&](const Entry& e) { return std::string_view(e.name) == more.name; });
+  Entry& entry = place != entries_.end() ? *place : entries_.emplace_back(Entry{more.name, 0.0, 0.0, 0, 0});
+  entry.seconds += more.seconds;
+  entry.flops += more.flops;
+  entry.bytes += more.bytes;
+  entry.calls += more.calls;
 }
 
 namespace {
@@ -21,22 +22,32 @@ std::int64_t now() {
 }
 }  // namespace
 
-KernelTimer::KernelTimer(Profile* profile, const char* name, double flops)
-    : profile_(profile), name_(name), flops_(flops) {
-  if (profile_ != nullptr) start_ = now();
+KernelTimer::KernelTimer(const Stream& stream, const char* name, const Work& work)
+    : profile_(stream.profile), name_(name), work_(work), timed_(stream.profile != nullptr && !stream.dry) {
+  if (timed_) start_ = now();
 }
 
 KernelTimer::~KernelTimer() {
-  if (profile_ != nullptr) profile_->add(name_, 1e-9 * static_cast<double>(now() - start_), flops_);
+  if (profile_ == nullptr) return;
+  const double seconds = timed_ ? 1e-9 * static_cast<double>(now() - start_) : 0.0;
+  profile_->add({name_, seconds, work_.flops, work_.bytes, 1});
 }
 
-void Profile::merge(const Profile& other) {
-  for (const Entry& entry : other.entries_) {
-    add(entry.name, entry.seconds, entry.flops);
-    const auto place = std::find_if(entries_.begin(), entries_.end(),
-                                    [&](const Entry& e) { return std::string_view(e.name) == entry.name; });
-    place->calls += entry.calls - 1;
+Profile::Entry Profile::total() const {
+  Entry sum{"", 0.0, 0.0, 0, 0};
+  for (const Entry& entry : entries_) {
+    sum.seconds += entry.seconds;
+    sum.flops += entry.flops;
+    sum.bytes += entry.bytes;
+    sum.calls += entry.calls;
   }
+  return sum;
+}
+
+void Profile::merge(const Profile& other, std::int64_t times) {
+  const auto factor = static_cast<double>(times);
+  for (const Entry& e : other.entries_)
+    add({e.name, factor * e.seconds, factor * e.flops, times * e.bytes, times * e.calls});
 }
 
 }  // namespace phasor

@@ -9,28 +9,52 @@
 
 namespace phasor {
 
-/// Seconds and floating-point operations per kernel name, collected when somebody asks (phasor bench).
+/// What a launch has to do at least. Neither number has a default, so that no kernel forgets to say it.
+struct Work {
+  Work(double operations, std::int64_t traffic) : flops(operations), bytes(traffic) {}
+  double flops;        // of matrix products and mixers; 0: not counted as arithmetic
+  std::int64_t bytes;  // read and written, each operand once, as if the caches held nothing before and everything during
+};
+
+/// Of all elements; an absent tensor has none.
+inline std::int64_t bytes_of(const Tensor& tensor) {
+  return tensor ? tensor.size() * static_cast<std::int64_t>(size_of(tensor.dtype())) : 0;
+}
+
+/// Bytes of a kernel that reads or writes each of these once: tensors, and gradients (read too where they are added to).
+template <class... Operands>
+std::int64_t moved(const Operands&... operands) {
+  return (std::int64_t{0} + ... + bytes_of(operands));
+}
+
+/// Seconds, operations and bytes per kernel name, collected when somebody asks (phasor bench, phasor describe).
 class Profile {
  public:
   struct Entry {
     const char* name;
     double seconds;
     double flops;
+    std::int64_t bytes;
     std::int64_t calls;
   };
-  void add(const char* name, double seconds, double flops);
+  void add(const Entry& more);
   const std::vector<Entry>& entries() const { return entries_; }
-  void merge(const Profile& other);
+  Entry total() const;
+  /// Adds what another has collected, so many times.
+  void merge(const Profile& other, std::int64_t times = 1);
   void clear() { entries_.clear(); }
 
  private:
   std::vector<Entry> entries_;
 };
 
-/// Adds the time between its construction and its end to a profile; nothing without one.
+struct Stream;
+
+/// Adds the time between its construction and its end to the profile of a stream; nothing without one. A dry stream counts
+/// and does not look at the clock.
 class KernelTimer {
  public:
-  KernelTimer(Profile* profile, const char* name, double flops);
+  KernelTimer(const Stream& stream, const char* name, const Work& work);
   ~KernelTimer();
   KernelTimer(const KernelTimer&) = delete;
   KernelTimer& operator=(const KernelTimer&) = delete;
@@ -38,7 +62,8 @@ class KernelTimer {
  private:
   Profile* profile_;
   const char* name_;
-  double flops_;
+  Work work_;
+  bool timed_;
   std::int64_t start_ = 0;  // nanoseconds
 };
 
@@ -58,12 +83,12 @@ struct Kernel {
   void (*f64)(const Args&);
 };
 
-/// The one way a kernel starts. `flops` is only for the profile (0: not counted as arithmetic).
+/// The one way a kernel starts. `work` is only for the profile.
 template <class Args>
-void launch(const Stream& stream, const Kernel<Args>& kernel, const Args& args, double flops = 0.0) {
+void launch(const Stream& stream, const Kernel<Args>& kernel, const Args& args, const Work& work) {
   static_assert(std::is_trivially_copyable_v<Args>);
   const auto run = stream.dtype == Dtype::f64 ? kernel.f64 : kernel.f32;
-  const KernelTimer timer(stream.profile, kernel.name, flops);
+  const KernelTimer timer(stream, kernel.name, work);
   if (!stream.dry) run(args);
 }
 

@@ -43,7 +43,7 @@ std::int64_t Tape::new_slot() {
 
 Tensor Tape::zeros(Shape shape, Dtype dtype) {
   Tensor out = empty(shape, dtype);
-  zero(out);
+  zero(stream_, out);
   return out;
 }
 
@@ -111,7 +111,7 @@ void Tape::complete_columns(Slot& whole) {
     if (std::exchange(column.filled, true)) continue;
     const std::int64_t end =
         i + 1 < whole.columns ? slot(whole.first_column + i + 1).begin : whole.gradient.width();
-    zero(whole.gradient.columns(column.begin, end - column.begin));
+    zero(stream_, whole.gradient.columns(column.begin, end - column.begin));
   }
 }
 
@@ -132,6 +132,12 @@ Tape::Gradient Tape::gradient(const Tensor& input) {
   PHASOR_CHECK(!asked || to.gradient.unique(), "one pullback asks twice for the gradient of one value");
   make_unique(to);
   return {to.gradient.reshape(input.shape()), true};
+}
+
+Tape::Gradient Tape::sum(const Tensor& input) {
+  Gradient to = gradient(input);
+  if (to.tensor && !std::exchange(to.accumulate, true)) zero(stream_, to.tensor);
+  return to;
 }
 
 void Tape::add(const Tensor& input, Tensor value) {

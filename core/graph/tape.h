@@ -23,7 +23,7 @@ namespace phasor {
 /// from the system after the first pass of a shape.
 ///
 ///     Tensor y = tape.output(x.shape(), {&x, &weight});
-///     launch(tape.stream(), kernel, args);
+///     launch(tape.stream(), kernel, args, {flops, moved(x, weight, y)});
 ///     if (tape.wants(y)) tape.record([x, weight, y](Tape& t) {
 ///       Tensor dy = t.take(y);              // empty when nothing downstream used y
 ///       if (!dy) return;
@@ -79,6 +79,8 @@ class Tape {
   /// Inside a pullback: where the gradient of an input goes. Ask once per value: an op whose two inputs may be the same
   /// value drops the first handle, after its kernel has run, before it asks for the second.
   Gradient gradient(const Tensor& input);
+  /// Same, for a kernel that can only add: zeros when nobody has written there yet.
+  Gradient sum(const Tensor& input);
   /// Inside a pullback: adds a whole tensor to the gradient of an input; takes the handle without a copy where it can.
   void add(const Tensor& input, Tensor value);
 
@@ -128,5 +130,9 @@ class Tape {
   std::size_t page_ = 0, used_ = 0;
   std::int64_t running_ = 0;
 };
+
+inline std::int64_t bytes_of(const Tape::Gradient& gradient) {
+  return bytes_of(gradient.tensor) * (gradient.accumulate ? 2 : 1);
+}
 
 }  // namespace phasor

@@ -12,8 +12,8 @@ void AdamWOptions::fields(FieldList& f) {
   decay.fields(f, "decoupled: p <- p (1 - lr * weight_decay)");
 }
 
-AdamW::AdamW(const AdamWOptions& options, ParameterStore& parameters)
-    : Optimizer(options.decay, parameters), adamw_(options), first_(flat_zeros()), second_(flat_zeros()) {
+AdamW::AdamW(const AdamWOptions& options, ParameterStore& parameters, bool dry)
+    : Optimizer(options.decay, parameters, dry), adamw_(options), first_(flat_zeros()), second_(flat_zeros()) {
   PHASOR_CHECK(options.betas.size() == 2, "AdamW has two betas");
 }
 
@@ -30,7 +30,8 @@ void AdamW::update(const Stream& stream, const Tensor& gradient, std::int64_t fi
   launch(stream, adamw_update,
          {parameters_.flat().view(), gradient.view(), first_.view(), second_.view(), first, count, clip,
           decays ? 1.0 - lr_ * options_.weight_decay : 1.0, adamw_.betas[0], adamw_.betas[1], adamw_.eps,
-          lr_ / (1.0 - power1_), 1.0 / std::sqrt(1.0 - power2_)});
+          lr_ / (1.0 - power1_), 1.0 / std::sqrt(1.0 - power2_)},
+         {0.0, 7 * count * static_cast<std::int64_t>(size_of(gradient.dtype()))});
 }
 
 }  // namespace phasor

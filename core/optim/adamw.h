@@ -15,7 +15,7 @@ struct AdamWOptions {
 /// decay, moments, update (layers.md 13). Moments are kept in the precision of the parameters.
 class AdamW final : public Optimizer {
  public:
-  AdamW(const AdamWOptions&, ParameterStore&);
+  AdamW(const AdamWOptions&, ParameterStore&, bool dry = false);
 
   const Tensor& first_moment() const { return first_; }
   const Tensor& second_moment() const { return second_; }

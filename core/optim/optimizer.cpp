@@ -17,7 +17,7 @@ void DecayOptions::fields(FieldList& f, const std::string& weight_decay_help) {
 
 Tensor Optimizer::flat_zeros() {
   const Tensor flat(arena_, parameters_.flat().dtype(), {parameters_.flat_size()});
-  zero(flat);
+  zero(Stream{flat.dtype(), nullptr, dry_}, flat);
   return flat;
 }
 
@@ -43,7 +43,7 @@ void Optimizer::add_up(const Stream& stream, std::span<const Tensor> gradients, 
   const Tensor sum = gradients[0].columns(first, count);
   for (const Tensor& gradient : gradients.subspan(1)) copy(stream, gradient.columns(first, count), sum, true);
   squares_[piece] = 0.0;
-  launch(stream, sum_squares, {sum.view(), count, &squares_[piece]});
+  launch(stream, sum_squares, {sum.view(), count, &squares_[piece]}, {0.0, bytes_of(sum)});
 }
 
 StepReport Optimizer::step(std::span<const Tensor> gradients, double lr, Parallel parallel) {

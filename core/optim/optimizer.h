@@ -53,7 +53,9 @@ class Optimizer {
   virtual std::vector<std::pair<std::string, Tensor>> memory() const = 0;
 
  protected:
-  Optimizer(const DecayOptions& options, ParameterStore& parameters) : options_(options), parameters_(parameters) {}
+  /// `dry`: its memory is asked for and never touched, for updates on dry streams.
+  Optimizer(const DecayOptions& options, ParameterStore& parameters, bool dry)
+      : options_(options), parameters_(parameters), dry_(dry) {}
 
   /// Begins update number `updates() + 1` at this rate.
   virtual void begin(double lr) = 0;
@@ -64,6 +66,7 @@ class Optimizer {
 
   DecayOptions options_;
   ParameterStore& parameters_;
+  bool dry_;
   std::int64_t updates_ = 0;
 
  private:

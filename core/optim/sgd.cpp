@@ -10,7 +10,8 @@ void SgdOptions::fields(FieldList& f) {
   decay.fields(f, "added to the gradient: g <- g + weight_decay p");
 }
 
-Sgd::Sgd(const SgdOptions& options, ParameterStore& parameters) : Optimizer(options.decay, parameters), sgd_(options) {
+Sgd::Sgd(const SgdOptions& options, ParameterStore& parameters, bool dry)
+    : Optimizer(options.decay, parameters, dry), sgd_(options) {
   if (options.momentum > 0.0) moment_ = flat_zeros();
 }
 
@@ -23,7 +24,8 @@ void Sgd::update(const Stream& stream, const Tensor& gradient, std::int64_t firs
                  bool decays) {
   launch(stream, sgd_update,
          {parameters_.flat().view(), gradient.view(), moment_.view(), first, count, clip,
-          decays ? options_.weight_decay : 0.0, sgd_.momentum, lr_, sgd_.nesterov});
+          decays ? options_.weight_decay : 0.0, sgd_.momentum, lr_, sgd_.nesterov},
+         {0.0, (moment_ ? 5 : 3) * count * static_cast<std::int64_t>(size_of(gradient.dtype()))});
 }
 
 }  // namespace phasor

@@ -16,7 +16,7 @@ struct SgdOptions {
 /// The decay is part of the gradient (L2), as is usual for SGD; without momentum that is the decoupled form too.
 class Sgd final : public Optimizer {
  public:
-  Sgd(const SgdOptions&, ParameterStore&);
+  Sgd(const SgdOptions&, ParameterStore&, bool dry = false);
   std::vector<std::pair<std::string, Tensor>> memory() const override;
 
  private:

@@ -62,18 +62,17 @@ constexpr Kernel<PlantArgs> plant_backward{"plant.backward", backward<float>, ba
 Tensor plant(Tape& tape, const Tensor& x, const Tensor& w, Mutant mutant) {
   const Tensor y = tape.output(x.shape(), {&x, &w});
   PlantArgs args{x.view(), w.view(), y.view(), {}, {}, {}, x.rows(), x.width(), false, mutant};
-  launch(tape.stream(), plant_forward, args);
+  launch(tape.stream(), plant_forward, args, {0.0, moved(x, w, y)});
   tape.record([=](Tape& t) {
     const Tensor dy = t.take(y);
     const auto dx = t.gradient(x);
-    const auto dw = t.gradient(w);
-    if (!dw.accumulate) zero(dw.tensor);
+    const auto dw = t.sum(w);
     PlantArgs back = args;
     back.dy = dy.view();
     back.dx = dx.tensor.view();
     back.dw = dw.tensor.view();
     back.accumulate = dx.accumulate;
-    launch(t.stream(), plant_backward, back);
+    launch(t.stream(), plant_backward, back, {0.0, moved(x, w, dy, dx, dw)});
   });
   return y;
 }

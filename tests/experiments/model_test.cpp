@@ -178,21 +178,39 @@ TEST(Trial, DropoutDoesNotDependOnThreads) {
   EXPECT_EQ(bits(R"({"threads": 1})"), bits(R"({"threads": 3})"));
 }
 
-TEST(Cost, OperationsAreThoseOfARealStep) {
-  for (const char* patch : {"{}", R"({"train": {"micro_batch": 1}, "task": {"count_bos": true}})",
-                            R"({"model": {"mlp": {"kind": "gelu"}, "embedding": {"kind": "sphere"}}})"}) {
+/// Of one kernel; nothing when it did not run.
+Profile::Entry entry_of(const Profile& profile, std::string_view name) {
+  for (const Profile::Entry& entry : profile.entries())
+    if (name == entry.name) return entry;
+  return {"", 0.0, 0.0, 0, 0};
+}
+
+TEST(Cost, AStepIsCountedAsItRuns) {
+  // Lanes of 2, 3, 2 and 3 rows: in micro-batches of two, some have one row.
+  for (const char* patch : {"{}", R"({"train": {"micro_batch": 1}, "task": {"count_bos": true}})", R"({"train": {"micro_batch": 2}})",
+                            R"({"model": {"mlp": {"kind": "gelu"}, "embedding": {"kind": "sphere", "dropout": 0.1}}})",
+                            R"({"model": {"dim": 96}, "optimizer": {"name": "sgd", "momentum": 0.9}})",
+                            R"({"optimizer": {"name": "sgd"}, "train": {"lanes": 1, "precision": "f64"}})"}) {
     ExperimentSpec spec(shipped_plugins());
     read_spec(spec, small_experiment(patch));
     const Cost cost = count_cost(spec);
     Trainer trainer(spec);
+    trainer.step();  // the first draws two batches
     trainer.profile(true);
     trainer.step();
-    double flops = 0.0;
     const Profile profile = trainer.collected();
-    for (const Profile::Entry& entry : profile.entries()) flops += entry.flops;
-    EXPECT_NEAR(cost.step_flops, flops, 1e-9 * flops) << patch;
+    EXPECT_EQ(cost.step.entries().size(), profile.entries().size()) << patch;
+    for (const Profile::Entry& ran : profile.entries()) {
+      const Profile::Entry counted = entry_of(cost.step, ran.name);
+      EXPECT_EQ(counted.calls, ran.calls) << ran.name << " " << patch;
+      EXPECT_EQ(counted.bytes, ran.bytes) << ran.name << " " << patch;
+      EXPECT_EQ(counted.flops, ran.flops) << ran.name << " " << patch;
+    }
+    EXPECT_EQ(cost.step_flops, profile.total().flops);
     EXPECT_EQ(cost.step_tokens, 10 * 11);
-    EXPECT_EQ(cost.parameter_bytes, 4 * trainer.parameters().flat_size());
+    const std::int64_t element = spec.train.precision == "f64" ? 8 : 4;
+    EXPECT_EQ(cost.parameter_bytes, element * trainer.parameters().flat_size());
+    EXPECT_GT(cost.step.total().bytes, cost.least_step_bytes);
     EXPECT_GT(estimate_time(spec, cost).seconds, 0.0);
   }
 }

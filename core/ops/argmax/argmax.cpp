@@ -7,7 +7,8 @@ namespace phasor::ops {
 Tensor argmax(Tape& tape, const Tensor& logits) {
   PHASOR_CHECK(logits.width() > 0, "argmax of " + logits.shape().text());
   const Tensor best = tape.empty({logits.rows()}, Dtype::i32);
-  launch(tape.stream(), argmax_kernel, {logits.view(), best.view(), logits.rows(), logits.width()});
+  launch(tape.stream(), argmax_kernel, {logits.view(), best.view(), logits.rows(), logits.width()},
+         {0.0, moved(logits, best)});
   return best;
 }
 

@@ -68,7 +68,8 @@ Tensor attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, 
             .curve = curve.view(),
             .sizes = s,
             .scale = options.scale},
-           2.0 * pairs(s) * static_cast<double>(s.key_width + s.value_width));
+           {2.0 * pairs(s) * static_cast<double>(s.key_width + s.value_width),
+            moved(q, k, v, log_decay, slopes, starts, o, lse)});
   }
   if (!tape.wants(o)) return o;
   tape.record([=, scale = options.scale](Tape& t) {
@@ -99,7 +100,8 @@ Tensor attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, 
             .add_log_decay = dlog_decay.accumulate,
             .sizes = s,
             .scale = scale},
-           2.0 * pairs(s) * static_cast<double>(3 * s.key_width + 2 * s.value_width));
+           {2.0 * pairs(s) * static_cast<double>(3 * s.key_width + 2 * s.value_width),
+            moved(q, k, v, log_decay, slopes, starts, o, lse, d_o, dq, dk, dv, dlog_decay)});
   });
   return o;
 }

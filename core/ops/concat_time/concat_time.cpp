@@ -25,9 +25,13 @@ Tensor concat_time(Tape& tape, const Tensor& earlier, const Tensor& later, std::
   const std::int64_t left_out[] = {std::min(skip, both[0]), std::max<std::int64_t>(0, skip - both[0])};
   const std::int64_t begin[] = {0, both[0] - left_out[0]};
   const Tensor pieces[] = {earlier, later};
+  const auto bytes = [element = static_cast<std::int64_t>(size_of(out.dtype())), row = batch * width](std::int64_t steps) {
+    return steps * row * element;
+  };
   for (std::size_t i = 0; i < 2; ++i)
     launch(tape.stream(), copy_time,
-           {pieces[i].view(), out.view(), batch, both[i], left_out[i], time, begin[i], both[i] - left_out[i], width, false});
+           {pieces[i].view(), out.view(), batch, both[i], left_out[i], time, begin[i], both[i] - left_out[i], width, false},
+           {0.0, 2 * bytes(both[i] - left_out[i])});
   if (!tape.wants(out)) return out;
   tape.record([=](Tape& t) {
     const Tensor d_out = t.take(out);
@@ -37,9 +41,10 @@ Tensor concat_time(Tape& tape, const Tensor& earlier, const Tensor& later, std::
       if (!piece.tensor) continue;
       launch(t.stream(), copy_time,
              {d_out.view(), piece.tensor.view(), batch, time, begin[i], both[i], left_out[i], both[i] - left_out[i], width,
-              piece.accumulate});
+              piece.accumulate},
+             {0.0, (piece.accumulate ? 3 : 2) * bytes(both[i] - left_out[i])});
       if (!piece.accumulate)
-        launch(t.stream(), clear_time, {piece.tensor.view(), batch, both[i], 0, left_out[i], width});
+        launch(t.stream(), clear_time, {piece.tensor.view(), batch, both[i], 0, left_out[i], width}, {0.0, bytes(left_out[i])});
     }
   });
   return out;

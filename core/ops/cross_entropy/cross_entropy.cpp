@@ -33,7 +33,8 @@ Tensor cross_entropy(Tape& tape, const Tensor& logits, const Tensor& targets, Te
   const Tensor kept = tape.wants(loss) ? tape.empty({rows, 2}) : Tensor();
   launch(tape.stream(), cross_entropy_forward,
          {logits.view(), targets.view(), loss.view(), correct != nullptr ? correct->view() : View(), kept.view(), rows,
-          vocabulary});
+          vocabulary},
+         {0.0, moved(logits, targets, loss, kept) + (correct != nullptr ? bytes_of(*correct) : 0)});
   if (!tape.wants(loss)) return loss;
   tape.record([=](Tape& t) {
     const Tensor dloss = t.take(loss);
@@ -41,7 +42,8 @@ Tensor cross_entropy(Tape& tape, const Tensor& logits, const Tensor& targets, Te
     const auto dlogits = t.gradient(logits);
     launch(t.stream(), cross_entropy_backward,
            {logits.view(), targets.view(), kept.view(), dloss.view(), dlogits.tensor.view(), rows, vocabulary,
-            dlogits.accumulate});
+            dlogits.accumulate},
+           {0.0, moved(logits, targets, kept, dloss, dlogits)});
   });
   return loss;
 }

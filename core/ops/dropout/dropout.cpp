@@ -14,7 +14,7 @@ Tensor dropout(Tape& tape, const Tensor& x, double rate, const DropoutKey& key, 
   const Tensor y = tape.output(x.shape(), {&x});
   Dropout args{x.view(), y.view(), x.size(0), x.size(1), x.size(2), philox_key(key.seed, purpose), stream,
                static_cast<std::uint32_t>(rate * 0x1p32), 1.0 / (1.0 - rate), false};
-  launch(tape.stream(), dropout_kernel, args);
+  launch(tape.stream(), dropout_kernel, args, {0.0, moved(x, y)});
   if (!tape.wants(y)) return y;
   tape.record([=](Tape& t) mutable {
     const Tensor dy = t.take(y);
@@ -23,7 +23,7 @@ Tensor dropout(Tape& tape, const Tensor& x, double rate, const DropoutKey& key, 
     args.x = dy.view();
     args.y = dx.tensor.view();
     args.accumulate = dx.accumulate;
-    launch(t.stream(), dropout_kernel, args);
+    launch(t.stream(), dropout_kernel, args, {0.0, moved(dy, dx)});
   });
   return y;
 }

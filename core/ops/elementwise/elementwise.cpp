@@ -39,7 +39,8 @@ Tensor unary(Tape& tape, Unary op, const Tensor& x, double factor = 1.0, double 
              double low_operand = lowest) {
   const Tensor y = tape.output(x.shape(), {&x});
   const Extent size = extent({&x, &y});
-  launch(tape.stream(), unary_forward, {op, x.view(), y.view(), size.rows, size.width, factor, low});
+  launch(tape.stream(), unary_forward, {op, x.view(), y.view(), size.rows, size.width, factor, low},
+         {0.0, moved(x, y)});
   if (!tape.wants(y)) return y;
   const Tensor kept = op == Unary::scale ? Tensor() : (keeps_result(op) ? y : x).detached();
   tape.record([=, from = place_of(x), to = place_of(y)](Tape& t) {
@@ -49,7 +50,8 @@ Tensor unary(Tape& tape, Unary op, const Tensor& x, double factor = 1.0, double 
     const Tensor& read = kept ? kept : dy;
     const Extent walk = extent({&read, &dy, &dx.tensor});
     launch(t.stream(), unary_backward,
-           {op, read.view(), dy.view(), dx.tensor.view(), walk.rows, walk.width, factor, low_operand, dx.accumulate});
+           {op, read.view(), dy.view(), dx.tensor.view(), walk.rows, walk.width, factor, low_operand, dx.accumulate},
+           {0.0, moved(kept, dy, dx)});
   });
   return y;
 }
@@ -65,7 +67,8 @@ void pull_product(Tape& t, const Tensor& factor, const Tensor& other, const Tens
   if (!gradient.tensor) return;
   const Extent walk = extent({&dy, &other, &gradient.tensor});
   launch(t.stream(), mul_backward,
-         {dy.view(), other.view(), gradient.tensor.view(), walk.rows, walk.width, gradient.accumulate});
+         {dy.view(), other.view(), gradient.tensor.view(), walk.rows, walk.width, gradient.accumulate},
+         {0.0, moved(dy, other, gradient)});
 }
 
 }  // namespace
@@ -107,7 +110,8 @@ Tensor mul(Tape& tape, const Tensor& a, const Tensor& b) {
   check_equal("mul", a, b);
   const Tensor y = tape.output(a.shape(), {&a, &b});
   const Extent size = extent({&a, &b, &y});
-  launch(tape.stream(), mul_forward, {a.view(), b.view(), y.view(), size.rows, size.width, false});
+  launch(tape.stream(), mul_forward, {a.view(), b.view(), y.view(), size.rows, size.width, false},
+         {0.0, moved(a, b, y)});
   if (!tape.wants(y)) return y;
   tape.record([a, b, to = place_of(y)](Tape& t) {
     const Tensor dy = t.take(to);
@@ -122,16 +126,14 @@ Tensor add_row(Tape& tape, const Tensor& x, const Tensor& shift) {
   PHASOR_CHECK(shift.size() == x.width(), "add_row of " + shift.shape().text() + " to " + x.shape().text());
   const std::int64_t rows = x.rows(), parts = shift.rows(), width = shift.width();
   const Tensor y = tape.output(x.shape(), {&x, &shift});
-  launch(tape.stream(), add_row_forward, {x.view(), shift.view(), y.view(), rows, parts, width});
+  launch(tape.stream(), add_row_forward, {x.view(), shift.view(), y.view(), rows, parts, width}, {0.0, moved(x, shift, y)});
   if (!tape.wants(y)) return y;
-  tape.record([=, from = place_of(x), moved = place_of(shift), to = place_of(y)](Tape& t) {
+  tape.record([=, from = place_of(x), row = place_of(shift), to = place_of(y)](Tape& t) {
     Tensor dy = t.take(to);
     if (!dy) return;
-    const auto dshift = t.gradient(moved);
-    if (dshift.tensor) {
-      if (!dshift.accumulate) zero(dshift.tensor);
-      launch(t.stream(), add_row_backward, {dy.view(), dshift.tensor.view(), rows, parts, width});
-    }
+    const auto dshift = t.sum(row);
+    if (dshift.tensor)
+      launch(t.stream(), add_row_backward, {dy.view(), dshift.tensor.view(), rows, parts, width}, {0.0, moved(dy, dshift)});
     t.add(from, std::move(dy));
   });
   return y;
@@ -144,7 +146,8 @@ Tensor mul_groups(Tape& tape, const Tensor& x, const Tensor& gate) {
   if (gate.width() == x.width()) return mul(tape, x, gate);
   const std::int64_t rows = x.rows(), groups = x.size(2), width = x.size(3);
   const Tensor y = tape.output(x.shape(), {&x, &gate});
-  launch(tape.stream(), mul_groups_forward, {x.view(), gate.view(), y.view(), rows, groups, width});
+  launch(tape.stream(), mul_groups_forward, {x.view(), gate.view(), y.view(), rows, groups, width},
+         {0.0, moved(x, gate, y)});
   if (!tape.wants(y)) return y;
   tape.record([=, to = place_of(y)](Tape& t) {
     const Tensor dy = t.take(to);
@@ -153,7 +156,8 @@ Tensor mul_groups(Tape& tape, const Tensor& x, const Tensor& gate) {
     const auto dgate = t.gradient(gate);
     launch(t.stream(), mul_groups_backward,
            {x.view(), gate.view(), dy.view(), dx.tensor.view(), dgate.tensor.view(), rows, groups, width, dx.accumulate,
-            dgate.accumulate});
+            dgate.accumulate},
+           {0.0, moved(x, gate, dy, dx, dgate)});
   });
   return y;
 }

@@ -1,5 +1,7 @@
 #include "core/ops/embedding/embedding.h"
 
+#include <algorithm>
+
 #include "core/ops/embedding/kernel.h"
 
 namespace phasor::ops {
@@ -31,14 +33,17 @@ Tensor embedding(Tape& tape, const Tensor& ids, const Tensor& weight, std::int64
   check_range(ids, weight.size(0));
   const std::int64_t batch = ids.size(0), time = ids.size(1), dim = weight.size(1);
   const Tensor y = tape.output({batch, time, dim}, {&weight});
-  launch(tape.stream(), embedding_forward, {ids.view(), weight.view(), y.view(), batch, time, dim});
+  // Rows that may be touched: one per token, and no more than there are.
+  const std::int64_t touched = std::min(bytes_of(y), bytes_of(weight));
+  launch(tape.stream(), embedding_forward, {ids.view(), weight.view(), y.view(), batch, time, dim},
+         {0.0, moved(ids, y) + touched});
   if (!tape.wants(y)) return y;
   tape.record([=](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
-    const auto dweight = t.gradient(weight);
-    if (!dweight.accumulate) zero(dweight.tensor);
-    launch(t.stream(), embedding_backward, {ids.view(), dy.view(), dweight.tensor.view(), batch, time, dim, padding});
+    const auto dweight = t.sum(weight);
+    launch(t.stream(), embedding_backward, {ids.view(), dy.view(), dweight.tensor.view(), batch, time, dim, padding},
+           {0.0, moved(ids, dy) + 2 * touched});
   });
   return y;
 }

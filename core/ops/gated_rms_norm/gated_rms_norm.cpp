@@ -17,20 +17,21 @@ Tensor gated_rms_norm(Tape& tape, const Tensor& x, const Tensor& gate, const Ten
   const Tensor y = tape.output(x.shape(), {&x, &gate, &weight});
   const Tensor inverse = tape.empty({rows, groups});
   launch(tape.stream(), gated_rms_norm_forward,
-         {x.view(), gate.view(), weight.view(), y.view(), inverse.view(), rows, groups, width, eps, silu, norm_first});
+         {x.view(), gate.view(), weight.view(), y.view(), inverse.view(), rows, groups, width, eps, silu, norm_first},
+         {0.0, moved(x, gate, weight, y, inverse)});
   if (!tape.wants(y)) return y;
   tape.record([=](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x);
     const auto dgate = t.gradient(gate);
-    const auto dweight = t.gradient(weight);
-    if (dweight.tensor && !dweight.accumulate) zero(dweight.tensor);
+    const auto dweight = t.sum(weight);
     const Tensor scratch = t.empty({2, width});
     launch(t.stream(), gated_rms_norm_backward,
            {x.view(), gate.view(), weight.view(), inverse.view(), dy.view(), dx.tensor.view(), dgate.tensor.view(),
             dweight.tensor.view(), scratch.view(), rows, groups, width, silu, norm_first, dx.accumulate,
-            dgate.accumulate});
+            dgate.accumulate},
+           {0.0, moved(x, gate, weight, inverse, dy, dx, dgate, dweight)});
   });
   return y;
 }

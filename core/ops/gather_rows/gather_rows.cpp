@@ -28,14 +28,15 @@ Tensor gather_rows(Tape& tape, const Tensor& x, const Tensor& index) {
   check_range(index, x.rows());
   const std::int64_t count = index.size(), dim = x.width();
   const Tensor y = tape.output({count, dim}, {&x});
-  launch(tape.stream(), gather_rows_forward, {x.view(), index.view(), y.view(), count, dim});
+  launch(tape.stream(), gather_rows_forward, {x.view(), index.view(), y.view(), count, dim},
+         {0.0, moved(index, y, y)});
   if (!tape.wants(y)) return y;
   tape.record([=](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
-    const auto dx = t.gradient(x);
-    if (!dx.accumulate) zero(dx.tensor);
-    launch(t.stream(), gather_rows_backward, {index.view(), dy.view(), dx.tensor.view(), count, dim});
+    const auto dx = t.sum(x);
+    launch(t.stream(), gather_rows_backward, {index.view(), dy.view(), dx.tensor.view(), count, dim},
+           {0.0, moved(index, dy) + 2 * bytes_of(dy)});
   });
   return y;
 }

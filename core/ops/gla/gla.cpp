@@ -62,7 +62,7 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
           .scratch = scratch.view(),
           .sizes = s,
           .scale = scale},
-         5.0 * work);
+         {5.0 * work, moved(q, k, v, log_gate, state_in, starts, o, state, kept, decays)});
   if (!tape.wants(o)) return {o, state};
   tape.record([=](Tape& t) {
     const Tensor d_o = t.take(o), d_state = t.take(state);
@@ -92,7 +92,7 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
             .add_state = d_in.accumulate,
             .sizes = s,
             .scale = scale},
-           14.0 * work);
+           {14.0 * work, moved(q, k, v, starts, kept, decays, d_o, d_state, dq, dk, dv, dg, d_in)});
   });
   return {o, state};
 }

@@ -13,19 +13,19 @@ Tensor layer_norm(Tape& tape, const Tensor& x, const Tensor& weight, const Tenso
   const Tensor y = tape.output(x.shape(), {&x, &weight, &bias});
   const Tensor stats = tape.empty({rows, 2 * groups});
   launch(tape.stream(), layer_norm_forward,
-         {x.view(), weight.view(), bias.view(), y.view(), stats.view(), rows, groups, width, eps});
+         {x.view(), weight.view(), bias.view(), y.view(), stats.view(), rows, groups, width, eps},
+         {0.0, moved(x, weight, bias, y, stats)});
   if (!tape.wants(y)) return y;
   tape.record([=](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x);
-    const auto dweight = t.gradient(weight);
-    const auto dbias = t.gradient(bias);
-    for (const auto* sum : {&dweight, &dbias})
-      if (sum->tensor && !sum->accumulate) zero(sum->tensor);
+    const auto dweight = t.sum(weight);
+    const auto dbias = t.sum(bias);
     launch(t.stream(), layer_norm_backward,
            {x.view(), weight.view(), stats.view(), dy.view(), dx.tensor.view(), dweight.tensor.view(), dbias.tensor.view(),
-            rows, groups, width, dx.accumulate});
+            rows, groups, width, dx.accumulate},
+           {0.0, moved(x, weight, stats, dy, dx, dweight, dbias)});
   });
   return y;
 }

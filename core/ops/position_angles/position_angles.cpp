@@ -15,7 +15,8 @@ Tensor position_angles(Tape& tape, const Tensor& frequencies, std::int64_t offse
   const std::int64_t planes = frequencies.size(), rows = starts ? starts.size(0) : 1;
   const Tensor angle = tape.empty(starts ? Shape{rows, time, planes} : Shape{time, planes});
   launch(tape.stream(), position_angles_forward,
-         {frequencies.view(), starts.view(), angle.view(), rows, time, planes, offset});
+         {frequencies.view(), starts.view(), angle.view(), rows, time, planes, offset},
+         {0.0, moved(frequencies, starts, angle)});
   return angle;
 }
 

@@ -11,17 +11,18 @@ Tensor rms_norm(Tape& tape, const Tensor& x, const Tensor& weight, double eps) {
   const std::int64_t rows = x.rows(), groups = x.width() / width;
   const Tensor y = tape.output(x.shape(), {&x, &weight});
   const Tensor inverse = tape.empty({rows, groups});
-  launch(tape.stream(), rms_norm_forward, {x.view(), weight.view(), y.view(), inverse.view(), rows, groups, width, eps});
+  launch(tape.stream(), rms_norm_forward, {x.view(), weight.view(), y.view(), inverse.view(), rows, groups, width, eps},
+         {0.0, moved(x, weight, y, inverse)});
   if (!tape.wants(y)) return y;
   tape.record([=](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x);
-    const auto dweight = t.gradient(weight);
-    if (dweight.tensor && !dweight.accumulate) zero(dweight.tensor);
+    const auto dweight = t.sum(weight);
     launch(t.stream(), rms_norm_backward,
            {x.view(), weight.view(), inverse.view(), dy.view(), dx.tensor.view(), dweight.tensor.view(), rows, groups,
-            width, dx.accumulate});
+            width, dx.accumulate},
+           {0.0, moved(x, weight, inverse, dy, dx, dweight)});
   });
   return y;
 }

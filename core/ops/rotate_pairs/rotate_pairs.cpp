@@ -43,7 +43,7 @@ Rotated rotate_pairs(Tape& tape, const Tensor& q, const Tensor& k, const Tensor&
   launch(tape.stream(), rotate_pairs_forward,
          {shape, q.view(), k.view(), angle.view(), out.q.view(), out.k.view(), turns(tape, angle).view(), q.size(2),
           k.size(2)},
-         flops(angle, q.rows(), q.size(2) + k.size(2)));
+         {flops(angle, q.rows(), q.size(2) + k.size(2)), moved(q, k, angle, out.q, out.k)});
   if (!tape.wants(out.q) && !tape.wants(out.k)) return out;
   tape.record([=](Tape& t) {
     const Tensor dq_out = t.take(out.q), dk_out = t.take(out.k);
@@ -56,7 +56,9 @@ Rotated rotate_pairs(Tape& tape, const Tensor& q, const Tensor& k, const Tensor&
              {shape, angle.view(), out.q.view(), out.k.view(), from_q.view(), from_k.view(), dq.tensor.view(),
               dk.tensor.view(), dangle.tensor.view(), turns(t, angle).view(), q.size(2), k.size(2), dq.accumulate,
               dk.accumulate, dangle.accumulate},
-             flops(angle, q.rows(), (from_q ? q.size(2) : 0) + (from_k ? k.size(2) : 0)));
+             {flops(angle, q.rows(), (from_q ? q.size(2) : 0) + (from_k ? k.size(2) : 0)),
+              moved(angle, from_q, from_k, dq, dk, dangle) + (dangle.tensor && from_q ? bytes_of(out.q) : 0) +
+                  (dangle.tensor && from_k ? bytes_of(out.k) : 0)});
     };
     if (dq_out && dk_out && q.node() == k.node() && t.wants(q)) {
       // One value is rotated twice: its two gradients are added one after the other.

@@ -24,19 +24,20 @@ Phase running_phase(Tape& tape, const Tensor& increments, const Tensor& temperat
   const Tensor sums = tape.empty({2, width}, Dtype::f64);
   launch(tape.stream(), running_phase_forward,
          {shape, increments.view(), temperature.view(), state_in.view(), starts.view(), angle.view(), state.view(),
-          sums.view()});
+          sums.view()},
+         {0.0, moved(increments, temperature, state_in, starts, angle, state)});
   if (!tape.wants(angle)) return {angle, state};
   tape.record([=](Tape& t) {
     const Tensor dangle = t.take(angle), dstate = t.take(state);
     if (!dangle && !dstate) return;
-    const auto dincrements = t.gradient(increments), dtemperature = t.gradient(temperature);
+    const auto dincrements = t.gradient(increments), dtemperature = t.sum(temperature);
     const auto dstate_in = t.gradient(state_in);
-    if (dtemperature.tensor && !dtemperature.accumulate) zero(dtemperature.tensor);
     const Tensor carries = t.empty({3, width}, Dtype::f64);
     launch(t.stream(), running_phase_backward,
            {shape, increments.view(), temperature.view(), state_in.view(), starts.view(), dangle.view(), dstate.view(),
             dincrements.tensor.view(), dstate_in.tensor.view(), dtemperature.tensor.view(), carries.view(),
-            dincrements.accumulate, dstate_in.accumulate});
+            dincrements.accumulate, dstate_in.accumulate},
+           {0.0, moved(increments, temperature, state_in, starts, dangle, dstate, dincrements, dstate_in, dtemperature)});
   });
   return {angle, state};
 }

@@ -25,7 +25,7 @@ ConvResult short_conv(Tape& tape, const Tensor& x, const Tensor& weight, const T
   launch(tape.stream(), short_conv_forward,
          {shape, x.view(), weight.view(), bias.view(), state_in.view(), starts.view(), y.view(), state.view(),
           taps.view(), history.view()},
-         flops);
+         {flops, moved(x, weight, bias, state_in, starts, y, state)});
   if (!tape.wants(y)) return {y, state};
   tape.record([=](Tape& t) {
     Tensor dy = t.take(y);
@@ -33,17 +33,16 @@ ConvResult short_conv(Tape& tape, const Tensor& x, const Tensor& weight, const T
     if (!dy && !dstate) return;
     if (!dy) dy = t.zeros(y.shape());
     const auto dx = t.gradient(x);
-    const auto dweight = t.gradient(weight), dbias = t.gradient(bias);
+    const auto dweight = t.sum(weight), dbias = t.sum(bias);
     const auto dstate_in = t.gradient(state_in);
-    if (dweight.tensor && !dweight.accumulate) zero(dweight.tensor);
-    if (dbias.tensor && !dbias.accumulate) zero(dbias.tensor);
     const Tensor weights = t.empty({shape.window + 1, shape.channels}), dtaps = t.empty(weights.shape());
     const Tensor before = t.empty({shape.window + 1, shape.channels}), dz = t.empty({shape.window + 2, shape.channels});
     launch(t.stream(), short_conv_backward,
            {shape, x.view(), weight.view(), bias.view(), state_in.view(), starts.view(), dy.view(), dstate.view(),
             dx.tensor.view(), dstate_in.tensor.view(), dweight.tensor.view(), dbias.tensor.view(), weights.view(),
             before.view(), dtaps.view(), dz.view(), dx.accumulate, dstate_in.accumulate},
-           (silu ? 3.0 : 2.0) * flops);
+           {(silu ? 3.0 : 2.0) * flops,
+            moved(x, weight, bias, state_in, starts, dy, dstate, dx, dstate_in, dweight, dbias)});
   });
   return {y, state};
 }

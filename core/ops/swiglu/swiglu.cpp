@@ -9,7 +9,7 @@ Tensor swiglu(Tape& tape, const Tensor& gate, const Tensor& up) {
                "swiglu of gate " + gate.shape().text() + " and up " + up.shape().text());
   const std::int64_t rows = gate.rows(), width = gate.width();
   const Tensor y = tape.output(gate.shape(), {&gate, &up});
-  launch(tape.stream(), swiglu_forward, {gate.view(), up.view(), y.view(), rows, width});
+  launch(tape.stream(), swiglu_forward, {gate.view(), up.view(), y.view(), rows, width}, {0.0, moved(gate, up, y)});
   if (!tape.wants(y)) return y;
   tape.record([=](Tape& t) {
     const Tensor dy = t.take(y);
@@ -18,7 +18,8 @@ Tensor swiglu(Tape& tape, const Tensor& gate, const Tensor& up) {
     const auto dup = t.gradient(up);
     launch(t.stream(), swiglu_backward,
            {gate.view(), up.view(), dy.view(), dgate.tensor.view(), dup.tensor.view(), rows, width, dgate.accumulate,
-            dup.accumulate});
+            dup.accumulate},
+           {0.0, moved(gate, up, dy, dgate, dup)});
   });
   return y;
 }

@@ -17,7 +17,8 @@ Difference time_difference(Tape& tape, const Tensor& x, const Tensor& state_in, 
   const Tensor y = tape.output(x.shape(), {&x, &state_in});
   const Tensor state = want_state ? tape.output(state_shape, {&x, &state_in}) : Tensor();
   launch(tape.stream(), time_difference_forward,
-         {x.view(), state_in.view(), starts.view(), y.view(), state.view(), batch, time, width}, static_cast<double>(x.size()));
+         {x.view(), state_in.view(), starts.view(), y.view(), state.view(), batch, time, width},
+         {static_cast<double>(x.size()), moved(x, state_in, starts, y, state)});
   if (!tape.wants(y)) return {y, state};
   tape.record([=](Tape& t) {
     const Tensor dy = t.take(y), dstate = t.take(state);
@@ -26,7 +27,7 @@ Difference time_difference(Tape& tape, const Tensor& x, const Tensor& state_in, 
     launch(t.stream(), time_difference_backward,
            {dy.view(), dstate.view(), starts.view(), dx.tensor.view(), dstate_in.tensor.view(), batch, time, width,
             dx.accumulate, dstate_in.accumulate},
-           static_cast<double>(x.size()));
+           {static_cast<double>(x.size()), moved(dy, dstate, starts, dx, dstate_in)});
   });
   return {y, state};
 }

@@ -18,17 +18,18 @@ Tensor normed(Tape& tape, const Tensor& w, const Tensor& scale, const Layout& la
   PHASOR_CHECK(scale.size() == groups, "weight_norm scale " + scale.shape().text() + " for " + w.shape().text());
   const Tensor y = tape.output(w.shape(), {&w, &scale});
   const Tensor norm = tape.empty(norm_shape);
-  launch(tape.stream(), forward, {w.view(), scale.view(), y.view(), norm.view(), groups, length, width});
+  launch(tape.stream(), forward, {w.view(), scale.view(), y.view(), norm.view(), groups, length, width},
+         {0.0, moved(w, scale, y, norm)});
   if (!tape.wants(y)) return y;
   tape.record([=, &backward = layout.backward, groups = groups, length = length, width = width](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
-    const auto dw = t.gradient(w), dscale = t.gradient(scale);
-    if (dscale.tensor && !dscale.accumulate) zero(dscale.tensor);
+    const auto dw = t.gradient(w), dscale = t.sum(scale);
     const Tensor dots = t.empty({1, width});
     launch(t.stream(), backward,
            {w.view(), scale.view(), norm.view(), dy.view(), dw.tensor.view(), dscale.tensor.view(), dots.view(), groups,
-            length, width, dw.accumulate});
+            length, width, dw.accumulate},
+           {0.0, moved(w, scale, norm, dy, dw, dscale)});
   });
   return y;
 }

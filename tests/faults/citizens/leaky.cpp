@@ -48,13 +48,14 @@ class Leaky final : public Faulty {
   Tensor forward(Tape& tape, const Tensor& x, const Encoding&, const SequenceContext&, State*) const override {
     const Tensor y = tape.output(x.shape(), {&x});
     const std::int64_t batch = x.size(0), time = x.size(1), width = x.size(2);
-    launch(tape.stream(), block_mean_kernel, {x.view(), y.view(), batch, time, width, false});
+    launch(tape.stream(), block_mean_kernel, {x.view(), y.view(), batch, time, width, false}, {0.0, moved(x, y)});
     if (tape.wants(y))
       tape.record([=](Tape& t) {
         const Tensor dy = t.take(y);
         if (!dy) return;
         const auto dx = t.gradient(x);
-        launch(t.stream(), block_mean_kernel, {dy.view(), dx.tensor.view(), batch, time, width, dx.accumulate});
+        launch(t.stream(), block_mean_kernel, {dy.view(), dx.tensor.view(), batch, time, width, dx.accumulate},
+               {0.0, moved(dy, dx)});
       });
     return ops::add(tape, x, y);
   }
