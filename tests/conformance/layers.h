@@ -69,7 +69,7 @@ inline std::vector<Pair> pairs() {
   const std::vector<std::pair<std::string, std::string>> encodings = {
       {"nope", "{}"},
       {"rope", R"({"theta": 100.0})"},
-      {"rope", R"({"theta": 100.0, "dim": 4, "layout": "interleaved"})"},
+      {"rope", R"({"theta": 100.0, "dim": 4, "layout": "interleaved", "scaling": {"kind": "ntk", "factor": 4}})"},
       {"selective_rope", R"({"projection": {"rank": 3}})"},
       {"selective_rope", R"({"projection": {"kind": "full_rank"}, "time_mixing": {"activation": "silu"}, "bias": true,
                              "gate": {"kind": "per_plane", "rank": 2}, "temperature": {"kind": "rfa", "theta": 0.9}})"},

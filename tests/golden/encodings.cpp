@@ -81,6 +81,7 @@ std::vector<Results> run_selective_rope(const GoldenFile& file, Dtype dtype) {
 
 void add_encodings(UnitTable& table) {
   table["rope"] = {run_rope};
+  table["rope_scaled"] = {run_rope};
   table["selective_rope"] = {run_selective_rope};
   table["selective_rope_ext"] = {run_selective_rope};
 }

@@ -85,6 +85,13 @@ Json temperature_of(const Json& from) {
   return out;
 }
 
+Json scaling_of(const Json& from) {
+  Json out = Json::object();
+  for (const char* same : {"kind", "factor", "trained_length", "alpha", "beta"})
+    if (const Json* value = from.find(same)) out[same] = *value;
+  return out;
+}
+
 }  // namespace
 
 const Registry& plugins() { return loaded().registry; }
@@ -118,6 +125,7 @@ EncodingChoice choose_encoding(const Json& from) {
       if (const Json* value = from.find(same)) options[same] = *value;
     if (const Json* pairs = from.find("interleaved"))
       options["layout"] = pairs->as_bool() ? "interleaved" : "half_split";
+    if (from.find("kind") != nullptr) options["scaling"] = scaling_of(from);
   }
   return choose<EncodingChoice>(plugins().find_encoding(type), options, type);
 }

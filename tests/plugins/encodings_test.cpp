@@ -116,6 +116,41 @@ TEST(Rope, ThetaOneTurnsAllPlanesAlike) {
   expect_rotated(in.q, rope.apply(in).q, 8, false, 0, [](std::int64_t) { return 1.0; });
 }
 
+// layers.md 3.3b, with the rotated width in every formula. Yarn's gain is on all components of q and k.
+TEST(Rope, Scaled) {
+  const auto plain = [](std::int64_t i) { return std::pow(10000.0, -2.0 * static_cast<double>(i) / 8.0); };
+  const auto expect = [&](const std::string& scaling, double gain, const auto& frequency) {
+    Instance rope(test::shipped("rope"), "rope", R"({"theta": 10000, "dim": 8, "scaling": {)" + scaling + "}}",
+                  {36, 3, 3, 12, 8});
+    const QueryKey in{rope.random(3, 0), rope.random(3, 1)};
+    const QueryKey out = rope.apply(in, 300);
+    for (const Tensor& turned : {out.q, out.k})
+      for (std::int64_t i = 0; i < turned.size(); ++i) turned.as<double>()[i] /= gain;
+    const auto untouched = [](const Tensor& before, const Tensor& after) {  // beyond dim, to rounding
+      for (std::int64_t i = 0; i < before.size(); ++i)
+        if (i % 12 >= 8) {
+          EXPECT_NEAR(after.as<double>()[i], before.as<double>()[i], 1e-14);
+          after.as<double>()[i] = before.as<double>()[i];
+        }
+    };
+    untouched(in.q, out.q);
+    untouched(in.k, out.k);
+    expect_rotated(in.q, out.q, 8, false, 300, frequency);
+    expect_rotated(in.k, out.k, 8, false, 300, frequency);
+  };
+  expect(R"("kind": "linear", "factor": 4)", 1.0, [&](std::int64_t i) { return plain(i) / 4.0; });
+  expect(R"("kind": "ntk", "factor": 4)", 1.0, [](std::int64_t i) {
+    return std::pow(10000.0 * std::pow(4.0, 8.0 / 6.0), -2.0 * static_cast<double>(i) / 8.0);
+  });
+  // Turns within 256 tokens: 40.7, 4.07, .407, .0407: fast, between, slow, slow.
+  expect(R"("kind": "yarn", "factor": 4, "trained_length": 256)", 0.1 * std::log(4.0) + 1.0, [&](std::int64_t i) {
+    const double turns = 256.0 * plain(i) / (2.0 * std::numbers::pi);
+    const double fast = i == 0 ? 1.0 : (i == 1 ? (turns - 1.0) / 31.0 : 0.0);
+    return plain(i) * (fast + (1.0 - fast) / 4.0);
+  });
+  expect(R"("kind": "yarn", "factor": 1, "trained_length": 256)", 1.0, plain);
+}
+
 TEST(Rope, RefusesWhatDoesNotFit) {
   const auto rope = [](const std::string& json, std::int64_t key_dim) {
     return refusal(test::shipped("rope"), "rope", json, key_dim).value_or("accepted");
@@ -126,8 +161,14 @@ TEST(Rope, RefusesWhatDoesNotFit) {
   EXPECT_EQ(rope(R"({"dim": null})", 16), "accepted");
   EXPECT_EQ(rope(R"({"dim": 7})", 16), "dim: found 7, expected an even number");
   EXPECT_EQ(rope(R"({"dim": 18})", 16), "dim: found 18, expected at most 16, the width of a head");
+  EXPECT_EQ(rope(R"({"scaling": {"kind": "ntk", "factor": 2}, "dim": 2})", 16),
+            "scaling: ntk needs more than 2 rotated components, found 2");
+  EXPECT_EQ(rope(R"({"scaling": {"factor": 2}})", 16), "scaling.factor: found 2, but scaling.kind is none");
+  EXPECT_EQ(rope(R"({"scaling": {"kind": "yarn"}})", 16), "scaling.trained_length: not set, but yarn needs it");
+  EXPECT_EQ(rope(R"({"scaling": {"kind": "yarn", "trained_length": 9, "beta": 0.5}})", 16),
+            "scaling.beta: found 0.5, expected more than alpha, 1");
   for (const char* json : {R"({"theta": 0})", R"({"theta": -1})", R"({"layout": "half"})", R"({"dim": 0})",
-                           R"({"offset": 0.5})", R"({"base": 10000})"}) {
+                           R"({"offset": 0.5})", R"({"base": 10000})", R"({"scaling": {"kind": "linear", "factor": 0.5}})"}) {
     EXPECT_THROW(rope(json, 16), UserError) << json;
   }
 }
