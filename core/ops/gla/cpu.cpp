@@ -1,20 +1,20 @@
 #include <algorithm>
-#include <cstring>
+#include <cstddef>
 #include <utility>
 
+#include "core/ops/gla/blocks.h"
 #include "core/ops/gla/kernel.h"
 #include "core/ops/simd.h"
-#include "core/ops/vector_math.h"
+#include "core/ops/tile_product.h"
 
 // The recurrence itself, tile by tile: a tile of the state stays in registers while it runs through the steps of a
-// chunk (docs/gla.md). The chunk of one head is first copied into blocks of `lanes` neighbouring channels,
-// [block][step][lane], padded with zeros, so that a tile reads contiguous memory whatever the widths and the strides of
-// the inputs are.
+// chunk (docs/gla.md). The chunk of one head is first copied into blocks (blocks.h).
 
 namespace phasor::ops {
 
 namespace {
 
+using namespace blocks;
 using simd::lanes;
 using simd::load;
 using simd::store;
@@ -25,63 +25,6 @@ template <class T>
 constexpr std::int64_t vectors(std::size_t count) {
   return static_cast<std::int64_t>(count) * lanes<T>;
 }
-
-/// Steps begin .. begin+count-1 of one head: rows first .. of a tensor, columns from `column`.
-struct Part {
-  std::int64_t first, count, column, width;
-};
-
-/// Rows into blocks: to[block][step][lane] = f(x), and zeros beyond the width.
-template <class T, class F>
-void pack(const View& from, const Part& part, std::int64_t block, T* to, F f) {
-  constexpr std::int64_t n = lanes<T>;
-  const T* begin = row<T>(from, part.first) + part.column;
-  for (std::int64_t column = 0; column < gla_padded(part.width); column += n, to += block) {
-    const std::int64_t count = std::clamp<std::int64_t>(part.width - column, 0, n);
-    const T* x = begin + column;
-    T* out = to;
-    if (count == n) {
-      for (std::int64_t t = 0; t < part.count; ++t, x += from.stride, out += n) {
-#pragma omp simd
-        for (std::int64_t i = 0; i < n; ++i) out[i] = f(x[i]);
-      }
-    } else {
-      for (std::int64_t t = 0; t < part.count; ++t, x += from.stride, out += n)
-        for (std::int64_t i = 0; i < n; ++i) out[i] = i < count ? f(x[i]) : T(0);
-    }
-  }
-}
-
-/// The way back: factor * blocks into rows, written or added.
-template <class T, bool add>
-void unpack(const T* from, std::int64_t block, T factor, const View& to, const Part& part) {
-  constexpr std::int64_t n = lanes<T>;
-  T* begin = row<T>(to, part.first) + part.column;
-  for (std::int64_t column = 0; column < part.width; column += n, from += block) {
-    const std::int64_t count = std::min(n, part.width - column);
-    const T* x = from;
-    T* out = begin + column;
-    if (count == n) {
-      for (std::int64_t t = 0; t < part.count; ++t, x += n, out += to.stride) {
-#pragma omp simd
-        for (std::int64_t i = 0; i < n; ++i) out[i] = add ? out[i] + factor * x[i] : factor * x[i];
-      }
-    } else {
-      for (std::int64_t t = 0; t < part.count; ++t, x += n, out += to.stride)
-        for (std::int64_t i = 0; i < count; ++i) out[i] = add ? out[i] + factor * x[i] : factor * x[i];
-    }
-  }
-}
-
-template <class T>
-void unpack(const T* from, std::int64_t block, T factor, const View& to, const Part& part, bool add) {
-  if (to.data == nullptr) return;
-  add ? unpack<T, true>(from, block, factor, to, part) : unpack<T, false>(from, block, factor, to, part);
-}
-
-// Callables with types of their own, so that pack is compiled for each.
-constexpr auto same = [](auto x) { return x; };
-constexpr auto decay = [](auto x) { return math::exp(x); };
 
 /// [rows][columns] of a padded state, filled from a plain one or with zeros; transposed: the state has [columns][rows].
 template <class T>
@@ -135,7 +78,7 @@ void forward_tile(const T* gate, const T* key, const T* query, const T* value, T
 /// before.
 template <class T>
 void forward_chunk(const GlaSizes& s, const T* gate, const T* key, const T* query, const T* value, T* out,
-                   std::int64_t count, const T* from, T* to) {
+                   std::int64_t count, const T* from, T* to, Ahead& ahead) {
   constexpr std::int64_t n = lanes<T>;
   const std::int64_t block = s.block(n);
   for (std::int64_t v = 0; v < s.values();) {
@@ -144,11 +87,19 @@ void forward_chunk(const GlaSizes& s, const T* gate, const T* key, const T* quer
     const std::int64_t v_at = v / n * block;
     for (std::int64_t k = 0; k < s.keys(); k += 4) {
       const std::int64_t k_at = k / n * block + k % n, corner = k * s.values() + v;
+      ahead.some();
       tile(gate + k_at, key + k_at, query + k_at, value + v_at, out + v_at, block, count, from + corner, to + corner,
            s.values());
     }
     v += two ? 2 * n : n;
   }
+}
+
+/// Calls of forward_tile in a chunk that is one document.
+template <class T>
+std::int64_t forward_tiles(const GlaSizes& s) {
+  constexpr std::int64_t pair = 2 * lanes<T>;
+  return (s.values() + pair - 1) / pair * (s.keys() / 4);
 }
 
 /// Where documents begin within a chunk of a row.
@@ -160,6 +111,21 @@ struct Documents {
       : starts(all.data != nullptr ? row<std::int32_t>(all, batch) + first : nullptr), begin(first) {}
   bool begins(std::int64_t step) const { return starts != nullptr && starts[step] == begin + step; }
 };
+
+/// What the next chunk will read.
+template <class T>
+Ahead forward_ahead(const GlaForward& a, Place place) {
+  const GlaSizes& s = a.sizes;
+  Ahead ahead;
+  if (!place.advance(s, s.chunk)) return ahead;
+  const Parts next(s, place);
+  ahead.rows<T>(a.log_gate, next.keys);
+  ahead.rows<T>(a.k, next.keys);
+  ahead.rows<T>(a.q, next.queries);
+  ahead.rows<T>(a.v, next.values);
+  ahead.spread(forward_tiles<T>(s));
+  return ahead;
+}
 
 template <class T>
 void forward_head(const GlaForward& a, std::int64_t batch, std::int64_t query_head) {
@@ -179,28 +145,27 @@ void forward_head(const GlaForward& a, std::int64_t batch, std::int64_t query_he
   const T* state_in = a.state_in.data != nullptr ? row<T>(a.state_in, batch * s.heads + head) : nullptr;
   open_state(state_in, s, false, kept != nullptr && s.time > 0 ? kept : work);
   for (std::int64_t begin = 0; begin < s.time; begin += s.chunk) {
-    const std::int64_t count = std::min(s.chunk, s.time - begin), row_at = batch * s.time + begin;
-    const Part key_part{row_at, count, head * s.key_width, s.key_width};
-    const Part query_part{row_at, count, query_head * s.key_width, s.key_width};
-    const Part value_part{row_at, count, head * s.value_width, s.value_width};
+    const Parts parts(s, {batch, query_head, begin});
+    const std::int64_t count = parts.keys.count;
     if (decays != nullptr) gate = std::exchange(decays, decays + keys);
-    if (first || decays == nullptr) pack(a.log_gate, key_part, block, gate, decay);
-    pack(a.k, key_part, block, key, same);
-    pack(a.q, query_part, block, query, [scale](T x) { return x * scale; });
-    pack(a.v, value_part, block, value, same);
+    if (first || decays == nullptr) pack(a.log_gate, parts.keys, block, gate, decay);
+    pack(a.k, parts.keys, block, key, same);
+    pack(a.q, parts.queries, block, query, [scale](T x) { return x * scale; });
+    pack(a.v, parts.values, block, value, same);
     std::fill_n(out, values, T(0));
     T* from = kept != nullptr ? kept : work;
     T* to = kept != nullptr && begin + s.chunk < s.time ? kept + s.state() : work;
+    Ahead ahead = forward_ahead<T>(a, {batch, query_head, begin});
     const Documents documents(a.starts, batch, begin);
     for (std::int64_t t = 0, end = 0; t < count; t = end) {
       while (++end < count && !documents.begins(end)) continue;
       if (documents.begins(t)) std::fill_n(from, s.state(), T(0));
       const std::int64_t at = t * lanes<T>;
-      forward_chunk(s, gate + at, key + at, query + at, value + at, out + at, end - t, from, to);
+      forward_chunk(s, gate + at, key + at, query + at, value + at, out + at, end - t, from, to, ahead);
       from = to;
     }
     if (kept != nullptr) kept += s.state();
-    unpack(out, block, T(1), a.o, {row_at, count, query_head * s.value_width, s.value_width}, false);
+    unpack(out, block, T(1), a.o, parts.outs, false);
   }
   if (first && a.state_out.data != nullptr)
     close_state(work, s, false, false, row<T>(a.state_out, batch * s.heads + head));
@@ -252,29 +217,31 @@ Packed<T> carve(const View& scratch, const GlaSizes& s) {
 template <class T>
 void state_tile(const Packed<T>& p, std::int64_t k_at, std::int64_t v_at, std::int64_t count, const T* start,
                 std::int64_t stride) {
-  constexpr std::size_t n = static_cast<std::size_t>(lanes<T>);
-  const T *gate = p.gate + k_at, *key = p.key + k_at, *value = p.value + v_at, *dout = p.dout + v_at;
-  T *dquery = p.dquery + k_at, *decayed = p.decayed;
-  T corner[n][n];
-  if (start == nullptr) {
-    std::fill_n(&corner[0][0], n * n, T(0));
-  } else {
-    for (std::size_t j = 0; j < n; ++j, start += stride)
-      for (std::size_t i = 0; i < n; ++i) corner[i][j] = start[i];
-  }
-  Vector<T> s[n];
-  for (std::size_t i = 0; i < n; ++i) s[i] = load(corner[i]);
-  for (std::int64_t t = 0; t < count; ++t, gate += n, key += n, value += n, dout += n, dquery += n) {
+  constexpr std::int64_t n = lanes<T>;
+  const T* __restrict gate = p.gate + k_at;
+  const T* __restrict key = p.key + k_at;
+  const T* __restrict value = p.value + v_at;
+  const T* __restrict dout = p.dout + v_at;
+  T* __restrict dquery = p.dquery + k_at;
+  T* __restrict decayed = p.decayed;
+  if (start == nullptr)
+    std::fill_n(decayed, n * n, T(0));
+  else
+    tile::transpose_block(start, stride, decayed, n);
+  Vector<T> s[std::size_t{n}];
+  for (std::int64_t i = 0; i < n; ++i) s[i] = load(decayed + i * n);
+  do {
     const Vector<T> a = load(gate), k = load(key);
     Vector<T> dq = load(dquery);
-    for (std::size_t i = 0; i < n; ++i, decayed += n) {
+    for (std::int64_t i = 0; i < n; ++i) {
       const Vector<T> old = s[i] * a;
-      store(decayed, old);
+      store(decayed + i * n, old);
       s[i] = old + k * value[i];
       dq += s[i] * dout[i];
     }
     store(dquery, dq);
-  }
+    gate += n, key += n, value += n, dout += n, dquery += n, decayed += n * n;
+  } while (--count > 0);
 }
 
 /// Backwards in time: D_t and with it dk_t, dg_t and the lanes of dv_t, which the first block of keys writes and the
@@ -282,44 +249,53 @@ void state_tile(const Packed<T>& p, std::int64_t k_at, std::int64_t v_at, std::i
 template <class T, bool first>
 void slope_tile(const Packed<T>& p, std::int64_t k_at, std::int64_t v_at, std::int64_t count, T* slope,
                 std::int64_t stride) {
-  constexpr std::size_t n = static_cast<std::size_t>(lanes<T>);
-  Vector<T> d[n];
-  for (std::size_t i = 0; i < n; ++i) d[i] = load(slope + static_cast<std::int64_t>(i) * stride);
-  for (std::int64_t t = count - 1; t >= 0; --t) {
-    const std::int64_t key_at = k_at + t * lanes<T>, value_at = v_at + t * lanes<T>, tile_at = t * lanes<T> * lanes<T>;
-    const T *value = p.value + value_at, *dout = p.dout + value_at, *decayed = p.decayed + tile_at;
-    T* partial = p.partial + tile_at;
-    const Vector<T> a = load(p.gate + key_at), k = load(p.key + key_at), q = load(p.query + key_at);
-    Vector<T> dk = load(p.dkey + key_at), dg = load(p.dgate + key_at);
-    for (std::size_t i = 0; i < n; ++i) {
+  constexpr std::int64_t n = lanes<T>;
+  const std::int64_t key_at = k_at + (count - 1) * n, value_at = v_at + (count - 1) * n, tile_at = (count - 1) * n * n;
+  const T* __restrict gate = p.gate + key_at;
+  const T* __restrict key = p.key + key_at;
+  const T* __restrict query = p.query + key_at;
+  const T* __restrict value = p.value + value_at;
+  const T* __restrict dout = p.dout + value_at;
+  const T* __restrict decayed = p.decayed + tile_at;
+  T* __restrict dkey = p.dkey + key_at;
+  T* __restrict dgate = p.dgate + key_at;
+  T* __restrict partial = p.partial + tile_at;
+  Vector<T> d[std::size_t{n}];
+  for (std::int64_t i = 0; i < n; ++i) d[i] = load(slope + i * stride);
+  do {
+    const Vector<T> a = load(gate), k = load(key), q = load(query);
+    Vector<T> dk = load(dkey), dg = load(dgate);
+    for (std::int64_t i = 0; i < n; ++i) {
       d[i] += q * dout[i];
       dk += d[i] * value[i];
       dg += d[i] * load(decayed + i * n);
       store(partial + i * n, first ? d[i] * k : load(partial + i * n) + d[i] * k);
       d[i] *= a;
     }
-    store(p.dkey + key_at, dk);
-    store(p.dgate + key_at, dg);
-  }
-  for (std::size_t i = 0; i < n; ++i) store(slope + static_cast<std::int64_t>(i) * stride, d[i]);
+    store(dkey, dk);
+    store(dgate, dg);
+    gate -= n, key -= n, query -= n, value -= n, dout -= n, dkey -= n, dgate -= n, decayed -= n * n, partial -= n * n;
+  } while (--count > 0);
+  for (std::int64_t i = 0; i < n; ++i) store(slope + i * stride, d[i]);
 }
 
 /// Sums of the lanes of eight (four) neighbouring vectors, as one vector. Every step adds halves of its two inputs that
-/// it has brought side by side.
+/// it has brought side by side, with a blend where that will do: two of the four units shuffle, all of them blend.
 inline Vector<float> sum_lanes(const float* from) {
-  const auto quarters = [from](std::int64_t at) {
-    const Vector<float> a = load(from + 8 * at), b = load(from + 8 * at + 8);
-    return __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13) +
-           __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+  const auto halves = [from](std::int64_t at) {  // vectors at and at + 2
+    const Vector<float> a = load(from + 8 * at), b = load(from + 8 * at + 16);
+    return __builtin_shufflevector(a, b, 0, 1, 10, 11, 4, 5, 14, 15) +
+           __builtin_shufflevector(a, b, 2, 3, 8, 9, 6, 7, 12, 13);
   };
-  const auto halves = [&quarters](std::int64_t at) {
-    const Vector<float> a = quarters(at), b = quarters(at + 2);
-    return __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13) +
-           __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+  const auto quarters = [&halves](std::int64_t at) {
+    const Vector<float> a = halves(at), b = halves(at + 1);
+    const Vector<float> other = __builtin_shufflevector(b, a, 0, 9, 2, 11, 4, 13, 6, 15);
+    return __builtin_shufflevector(a, b, 0, 9, 2, 11, 4, 13, 6, 15) +
+           __builtin_shufflevector(other, other, 1, 0, 3, 2, 5, 4, 7, 6);
   };
-  const Vector<float> a = halves(0), b = halves(4);
-  return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11) +
-         __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+  const Vector<float> a = quarters(0), b = quarters(4);
+  return __builtin_shufflevector(a, b, 0, 1, 2, 3, 12, 13, 14, 15) +
+         __builtin_shufflevector(a, b, 4, 5, 6, 7, 8, 9, 10, 11);
 }
 
 inline Vector<double> sum_lanes(const double* from) {
@@ -333,14 +309,16 @@ inline Vector<double> sum_lanes(const double* from) {
 
 /// All tiles of one head and chunk, or of its part that is one document; gradients of keys must be zero before.
 template <class T>
-void backward_chunk(const GlaSizes& s, const Packed<T>& p, std::int64_t count, const T* start) {
+void backward_chunk(const GlaSizes& s, const Packed<T>& p, std::int64_t count, const T* start, Ahead& ahead) {
   constexpr std::int64_t n = lanes<T>;
   const std::int64_t block = s.block(n);
   for (std::int64_t v = 0; v < s.values(); v += n) {
     const std::int64_t v_at = v / n * block;
     for (std::int64_t k = 0; k < s.keys(); k += n) {
       const std::int64_t k_at = k / n * block;
+      ahead.some();
       state_tile(p, k_at, v_at, count, start != nullptr ? start + k * s.values() + v : nullptr, s.values());
+      ahead.some();
       const auto tile = k == 0 ? slope_tile<T, true> : slope_tile<T, false>;
       tile(p, k_at, v_at, count, p.slope + v * s.keys() + k, s.keys());
     }
@@ -351,13 +329,32 @@ void backward_chunk(const GlaSizes& s, const Packed<T>& p, std::int64_t count, c
 /// A chunk, document by document from the last to the first. The gradient of a state ends where its document began.
 template <class T>
 void backward_documents(const GlaSizes& s, const Packed<T>& p, const Documents& documents, std::int64_t count,
-                        const T* state) {
+                        const T* state, Ahead& ahead) {
   for (std::int64_t end = count, t = count; end > 0; end = t) {
     while (--t > 0 && !documents.begins(t)) continue;
     const bool fresh = documents.begins(t);
-    backward_chunk(s, p.from(t), end - t, fresh ? nullptr : state);
+    backward_chunk(s, p.from(t), end - t, fresh ? nullptr : state, ahead);
     if (fresh) std::fill_n(p.slope, s.state(), T(0));
   }
+}
+
+template <class T>
+Ahead backward_ahead(const GlaBackward& a, Place place) {
+  const GlaSizes& s = a.sizes;
+  Ahead ahead;
+  if (!place.advance(s, -s.chunk)) return ahead;
+  constexpr std::int64_t n = lanes<T>;
+  const Parts next(s, place);
+  ahead.rows<T>(a.k, next.keys);
+  ahead.rows<T>(a.q, next.queries);
+  ahead.rows<T>(a.v, next.values);
+  ahead.rows<T>(a.d_o, next.outs);
+  const std::int64_t state_row = place.batch * s.heads + place.query_head / s.group, chunk = place.begin / s.chunk;
+  const std::int64_t decays = s.blocks(s.keys(), n);
+  ahead.elements(row<T>(a.decays, state_row) + chunk * decays, decays);
+  ahead.elements(row<T>(a.kept, state_row) + chunk * s.state(), s.state());
+  ahead.spread(2 * (s.keys() / n) * (s.values() / n));  // two calls per tile
+  return ahead;
 }
 
 template <class T>
@@ -371,25 +368,24 @@ void backward_head(const GlaBackward& a, std::int64_t batch, std::int64_t query_
   const T* decays = row<T>(a.decays, state_row);
   open_state(first && a.d_state.data != nullptr ? row<T>(a.d_state, state_row) : nullptr, s, true, p.slope);
   for (std::int64_t c = s.chunks() - 1; c >= 0; --c) {
-    const std::int64_t begin = c * s.chunk, count = std::min(s.chunk, s.time - begin), row_at = batch * s.time + begin;
-    const Part keys{row_at, count, head * s.key_width, s.key_width};
-    const Part queries{row_at, count, query_head * s.key_width, s.key_width};
-    const Part values{row_at, count, head * s.value_width, s.value_width};
-    const Part outs{row_at, count, query_head * s.value_width, s.value_width};
+    const std::int64_t begin = c * s.chunk;
+    const Parts parts(s, {batch, query_head, begin});
     p.gate = decays + c * s.blocks(s.keys(), lanes<T>);
-    pack(a.k, keys, block, p.key, same);
-    pack(a.q, queries, block, p.query, [scale](T x) { return x * scale; });
-    pack(a.v, values, block, p.value, same);
+    pack(a.k, parts.keys, block, p.key, same);
+    pack(a.q, parts.queries, block, p.query, [scale](T x) { return x * scale; });
+    pack(a.v, parts.values, block, p.value, same);
     if (a.d_o.data != nullptr)
-      pack(a.d_o, outs, block, p.dout, same);
+      pack(a.d_o, parts.outs, block, p.dout, same);
     else
       std::fill_n(p.dout, s.blocks(s.values(), lanes<T>), T(0));
     std::fill_n(p.dgate, 3 * s.blocks(s.keys(), lanes<T>), T(0));  // and dkey, dquery
-    backward_documents(s, p, Documents(a.starts, batch, begin), count, row<T>(a.kept, state_row) + c * s.state());
-    unpack(p.dquery, block, scale, a.dq, queries, a.add_q);
-    unpack(p.dkey, block, T(1), a.dk, keys, a.add_k || !first);
-    unpack(p.dvalue, block, T(1), a.dv, values, a.add_v || !first);
-    unpack(p.dgate, block, T(1), a.dlog_gate, keys, a.add_log_gate || !first);
+    Ahead ahead = backward_ahead<T>(a, {batch, query_head, begin});
+    backward_documents(s, p, Documents(a.starts, batch, begin), parts.keys.count,
+                       row<T>(a.kept, state_row) + c * s.state(), ahead);
+    unpack(p.dquery, block, scale, a.dq, parts.queries, a.add_q);
+    unpack(p.dkey, block, T(1), a.dk, parts.keys, a.add_k || !first);
+    unpack(p.dvalue, block, T(1), a.dv, parts.values, a.add_v || !first);
+    unpack(p.dgate, block, T(1), a.dlog_gate, parts.keys, a.add_log_gate || !first);
   }
   if (a.dstate_in.data != nullptr) close_state(p.slope, s, true, a.add_state || !first, row<T>(a.dstate_in, state_row));
 }
