@@ -3,6 +3,8 @@
 #include <vector>
 
 #include "core/ops/gemm.h"
+#include "experiments/cost.h"
+#include "experiments/data.h"
 #include "experiments/trainer.h"
 #include "experiments/trial.h"
 
@@ -25,29 +27,69 @@ double gemm_peak(ThreadPool& pool, std::vector<std::vector<float>>& memory) {
   return 2.0 * static_cast<double>(n * n * n) * static_cast<double>(threads) / seconds / 1e9;
 }
 
+/// GB/s of a[i] = b[i] + s c[i] over arrays that no cache holds, one set on every thread: two read, one written.
+double memory_speed(ThreadPool& pool, std::vector<std::vector<float>>& memory) {
+  const auto threads = pool.threads();
+  const auto start = Clock::now();
+  pool.run(threads, [&](std::int64_t i) {
+    std::vector<float>& all = memory[static_cast<std::size_t>(i)];
+    const std::size_t size = all.size() / 3;
+    float* a = all.data();
+    const float *b = a + size, *c = b + size;
+    for (std::size_t k = 0; k < size; ++k) a[k] = b[k] + 0.5f * c[k];
+  });
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const std::size_t elements = memory.front().size() / 3 * 3;
+  return static_cast<double>(elements * sizeof(float)) * static_cast<double>(threads) / seconds / 1e9;
+}
+
+/// Two batches of rows at most: what an evaluation takes per token does not depend on how many there are.
+std::vector<EvaluationData> some_evaluation_rows(const ExperimentSpec& spec, const Task& task) {
+  std::vector<EvaluationData> all;
+  for (Slice slice : task.slices(Split::valid)) {
+    slice.rows = std::min(slice.rows, 2 * spec.train.batch);
+    all.push_back(make_evaluation_data(task, slice, static_cast<std::uint64_t>(spec.seed)));
+  }
+  return all;
+}
+
 }  // namespace
 
 BenchResult bench_trial(const ExperimentSpec& spec, std::int64_t warmup, std::int64_t steps) {
   Trainer trainer(spec);
   BenchResult result;
   result.parameters = trainer.parameters().total();
-  std::vector<std::vector<float>> memory(static_cast<std::size_t>(spec.run.threads), std::vector<float>(3 << 20, 0.5f));
+  result.least_step_bytes = count_cost(spec).least_step_bytes;
+  // Three arrays of 1024^2 for a product, three of 64 MB for the way to memory.
+  std::vector<std::vector<float>> memory(static_cast<std::size_t>(spec.run.threads), std::vector<float>(3 << 24, 0.5f));
+  const std::vector<EvaluationData> valid = some_evaluation_rows(spec, trainer.task());
+  for (const EvaluationData& data : valid) result.tokens_per_evaluation += data.rows.count * data.rows.tokens;
+  const auto evaluate = [&] {
+    for (const EvaluationData& data : valid) trainer.evaluate(data);
+  };
   for (std::int64_t i = 0; i < warmup; ++i) trainer.step();
   const std::int64_t before = trainer.tokens_seen();
   gemm_peak(trainer.pool(), memory);
+  memory_speed(trainer.pool(), memory);
+  evaluate();
+  const std::int64_t blocks = trainer.system_blocks();
   // Timed without the profile, which costs a clock reading per kernel; then the same number of steps with it.
   for (std::int64_t i = 0; i < steps; ++i) {
     const auto start = Clock::now();
     trainer.step();
     result.step_seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     result.peak_gflops.push_back(gemm_peak(trainer.pool(), memory));
+    result.copy_gbytes.push_back(memory_speed(trainer.pool(), memory));
+    if (result.tokens_per_evaluation == 0) continue;
+    const auto begin = Clock::now();
+    evaluate();
+    result.evaluate_seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
   }
+  result.blocks_taken = trainer.system_blocks() - blocks;
   result.tokens_per_step = (trainer.tokens_seen() - before) / steps;
   trainer.profile(true);
   for (std::int64_t i = 0; i < steps; ++i) trainer.step();
   result.profile = trainer.collected();
-  for (const Profile::Entry& entry : result.profile.entries()) result.matrix_flops_per_step += entry.flops;
-  result.matrix_flops_per_step /= static_cast<double>(steps);
   return result;
 }
 

@@ -130,6 +130,8 @@ void Trainer::draw_batch(Lane& lane, std::int64_t step) {
 
 Trainer::Scored Trainer::gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity) {
   Scored out;
+  out.ids.reserve(static_cast<std::size_t>(rows.streams));
+  out.per_row.reserve(static_cast<std::size_t>(count));
   for (std::int64_t s = 0; s < rows.streams; ++s) {
     const Tensor ids = tape.empty({count, rows.tokens}, Dtype::i32);
     for (std::int64_t r = 0; r < count; ++r)

@@ -35,13 +35,17 @@ results::TrialRecord run_trial(const ExperimentSpec& spec, const TrialSettings& 
 /// Facts of this build and machine: commit, dirty, host, processor, instruction_set, compiler, flags, libraries.
 std::vector<std::pair<std::string, std::string>> machine_provenance();
 
-/// Steps of training without evaluation, for `phasor bench`: seconds per step and time per kernel.
+/// Steps of training for `phasor bench`: seconds per step and time per kernel, and the limits of the machine, measured in turn
+/// with the steps on the same threads.
 struct BenchResult {
-  std::vector<double> step_seconds;    // one per measured step
-  std::vector<double> peak_gflops;     // GEMM peak measured between the steps, on the same threads
-  Profile profile;                     // summed over threads and measured steps
-  std::int64_t tokens_per_step = 0;
-  double matrix_flops_per_step = 0.0;  // of matrix products and mixers, as counted by the kernels
+  std::vector<double> step_seconds;      // one per measured step
+  std::vector<double> evaluate_seconds;  // of the same evaluation rows after every step; empty without such rows
+  std::vector<double> peak_gflops;       // of matrix products
+  std::vector<double> copy_gbytes;       // read and written per second from and to memory, in GB
+  Profile profile;                       // summed over threads and measured steps
+  std::int64_t tokens_per_step = 0, tokens_per_evaluation = 0;
+  std::int64_t least_step_bytes = 0;     // Cost::least_step_bytes
+  std::int64_t blocks_taken = 0;         // by the lanes from the system, in the measured steps
   std::int64_t parameters = 0;
 };
 BenchResult bench_trial(const ExperimentSpec& spec, std::int64_t warmup, std::int64_t steps);

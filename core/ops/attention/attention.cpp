@@ -11,21 +11,21 @@ namespace {
 AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
                         const Tensor& log_decay, const Tensor& starts) {
   const Shape& keys = k.shape();
-  const std::string found = "q " + q.shape().text() + ", k " + keys.text() + ", v " + v.shape().text();
+  const auto found = [&] { return "q " + q.shape().text() + ", k " + keys.text() + ", v " + v.shape().text(); };
   PHASOR_CHECK(q.shape().rank() == 4 && keys.rank() == 4 && v.shape().rank() == 4,
-               "attention wants [batch, time, heads, width], not " + found);
+               "attention wants [batch, time, heads, width], not " + found());
   const std::int64_t batch = q.size(0), time = q.size(1), heads = keys[2];
-  PHASOR_CHECK(heads > 0 && keys[3] > 0 && v.size(3) > 0, "attention wants heads with elements: " + found);
+  PHASOR_CHECK(heads > 0 && keys[3] > 0 && v.size(3) > 0, "attention wants heads with elements: " + found());
   PHASOR_CHECK(keys[0] == batch && keys[1] >= time && keys[3] == q.size(3) && q.size(2) > 0 && q.size(2) % heads == 0,
-               "attention queries and keys do not fit: " + found);
-  PHASOR_CHECK(v.shape() == Shape({batch, keys[1], heads, v.size(3)}), "attention values do not fit: " + found);
+               "attention queries and keys do not fit: " + found());
+  PHASOR_CHECK(v.shape() == Shape({batch, keys[1], heads, v.size(3)}), "attention values do not fit: " + found());
   PHASOR_CHECK(options.window >= 0, "attention window is negative");
   PHASOR_CHECK(options.slopes.empty() || static_cast<std::int64_t>(options.slopes.size()) == q.size(2),
                "attention wants one slope per query head");
   PHASOR_CHECK(!log_decay || log_decay.shape() == Shape({batch, keys[1], q.size(2)}),
-               "attention log_decay " + log_decay.shape().text() + " for " + found);
+               "attention log_decay " + log_decay.shape().text() + " for " + found());
   PHASOR_CHECK(!starts || (starts.shape() == Shape({batch, time}) && starts.dtype() == Dtype::i32),
-               "attention starts " + starts.shape().text() + " " + name_of(starts.dtype()) + " for " + found);
+               "attention starts " + starts.shape().text() + " " + name_of(starts.dtype()) + " for " + found());
   PHASOR_CHECK(options.causal || (options.slopes.empty() && !log_decay && !starts),
                "attention with biases or packed rows is causal");
   return {batch, time, keys[1], heads, q.size(2) / heads, keys[3], v.size(3), options.window, options.causal};

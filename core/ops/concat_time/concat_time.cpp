@@ -8,14 +8,14 @@ namespace phasor::ops {
 
 Tensor concat_time(Tape& tape, const Tensor& earlier, const Tensor& later, std::int64_t skip) {
   const Shape &first = earlier ? earlier.shape() : later.shape(), &second = later.shape();
-  const std::string found = first.text() + " and " + second.text();
+  const auto found = [&] { return first.text() + " and " + second.text(); };
   PHASOR_CHECK(first.rank() >= 3 && first.rank() == second.rank() && first[0] == second[0],
-               "concat_time of " + found + ", expected [batch, time, ..] twice");
+               "concat_time of " + found() + ", expected [batch, time, ..] twice");
   for (int axis = 2; axis < first.rank(); ++axis)
-    PHASOR_CHECK(first[axis] == second[axis], "concat_time of " + found + ", expected equal rows");
+    PHASOR_CHECK(first[axis] == second[axis], "concat_time of " + found() + ", expected equal rows");
   const std::int64_t batch = first[0], width = later.width();
   const std::int64_t both[] = {earlier ? first[1] : 0, second[1]};
-  PHASOR_CHECK(skip >= 0 && skip <= both[0] + both[1], "concat_time leaves out more than there is: " + found);
+  PHASOR_CHECK(skip >= 0 && skip <= both[0] + both[1], "concat_time leaves out more than there is: " + found());
   const std::int64_t time = both[0] + both[1] - skip;
   const Tensor out = tape.output(first.rank() == 3   ? Shape{batch, time, first[2]}
                                  : first.rank() == 4 ? Shape{batch, time, first[2], first[3]}

@@ -7,18 +7,19 @@ namespace phasor::ops {
 namespace {
 
 void check(const Tape& tape, const Tensor& q, const Tensor& k, const Tensor& angle) {
-  const std::string what =
-      "rotate_pairs of " + q.shape().text() + " and " + k.shape().text() + " by angles " + angle.shape().text();
+  const auto what = [&] {
+    return "rotate_pairs of " + q.shape().text() + " and " + k.shape().text() + " by angles " + angle.shape().text();
+  };
   const int rank = angle.shape().rank();
-  PHASOR_CHECK(q.shape().rank() == 4 && k.shape().rank() == 4 && rank >= 2 && rank <= 4, what);
-  PHASOR_CHECK(q.size(0) == k.size(0) && q.size(1) == k.size(1) && q.size(3) == k.size(3), what);
-  PHASOR_CHECK(2 * angle.size(-1) <= q.size(3), what);
+  PHASOR_CHECK(q.shape().rank() == 4 && k.shape().rank() == 4 && rank >= 2 && rank <= 4, what());
+  PHASOR_CHECK(q.size(0) == k.size(0) && q.size(1) == k.size(1) && q.size(3) == k.size(3), what());
+  PHASOR_CHECK(2 * angle.size(-1) <= q.size(3), what());
   if (rank < 4) {
-    PHASOR_CHECK(angle.size(rank - 2) == q.size(1) && (rank == 2 || angle.size(0) == q.size(0)), what);
+    PHASOR_CHECK(angle.size(rank - 2) == q.size(1) && (rank == 2 || angle.size(0) == q.size(0)), what());
     PHASOR_CHECK(!tape.wants(angle), "shared angles of rotate_pairs are constants");
   } else {
-    PHASOR_CHECK(angle.size(0) == q.size(0) && angle.size(1) == q.size(1), what);
-    PHASOR_CHECK(angle.size(2) == q.size(2) && angle.size(2) == k.size(2), what);
+    PHASOR_CHECK(angle.size(0) == q.size(0) && angle.size(1) == q.size(1), what());
+    PHASOR_CHECK(angle.size(2) == q.size(2) && angle.size(2) == k.size(2), what());
   }
 }
 
