@@ -73,7 +73,7 @@ double summary_of(const results::TrialRecord& record, const std::string& wanted)
 int print_record(const results::TrialRecord& record, const std::string& folder) {
   print_scores(record);
   for (const auto& [name, value] : record.summary) {
-    if (name == "steps_to_solve" || name == "step_ms" || name == "seconds")
+    if (name == "steps_to_solve" || name == "step_ms" || name.starts_with("seconds"))
       fmt::print("{:<24}   {:.4g}\n", name, value);
     if (name.starts_with("shared_rows.") && value > 0.0)
       fmt::print("{:<24}   {:.0f} of these evaluation rows are training rows too ({:.4g} by chance): they do not measure generalisation\n",

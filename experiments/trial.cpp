@@ -63,6 +63,7 @@ class Run {
       record.parameters.push_back({entry.name, entry.count(), entry.frozen,
                                    !entry.frozen && (spec.optimizer.decay().decay == "all" || entry.decays)});
     go_on();
+    prepare_seconds_ = seconds_since(start_);
   }
 
   void train() {
@@ -106,7 +107,12 @@ class Run {
         {"chance", trainer_.task().chance()},
         {"resumed", resumed_ ? 1.0 : 0.0},
     };
+    const auto overlap = Clock::now();
     add_overlap();
+    record_.summary.emplace_back("seconds_prepare", prepare_seconds_);
+    record_.summary.emplace_back("seconds_train", counts_.train_seconds);
+    record_.summary.emplace_back("seconds_evaluate", evaluate_seconds_);
+    record_.summary.emplace_back("seconds_overlap", seconds_since(overlap));
     record_.summary.emplace_back("seconds", counts_.seconds + seconds_since(start_));
     record_.summary.emplace_back("step_ms", 1e3 * share(counts_.train_seconds));
     BitsChain bits(counts_.bits);
@@ -186,6 +192,7 @@ class Run {
   }
 
   void evaluate(Split split, std::int64_t step) {
+    const auto start = Clock::now();
     bool first = true;
     for (const EvaluationData& data : data_) {
       if (data.slice.split != split) continue;
@@ -203,6 +210,7 @@ class Run {
       add_value(step, data.slice, "free_token_accuracy", free.token_accuracy, free.tokens);
       add_value(step, data.slice, "free_sequence_accuracy", free.sequence_accuracy, free.rows);
     }
+    evaluate_seconds_ += seconds_since(start);
   }
 
   const Clock::time_point start_ = Clock::now();
@@ -213,6 +221,7 @@ class Run {
   std::vector<EvaluationData> data_;
   TrialCounts counts_;
   std::vector<double> final_values_;  // of the last evaluation
+  double prepare_seconds_ = 0.0, evaluate_seconds_ = 0.0;  // of this process
   bool final_ = false, resumed_ = false;
 };
 
