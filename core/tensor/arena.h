@@ -3,23 +3,21 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 namespace phasor {
 
 class Arena;
 
-/// Head of one block of memory, counted by the tensors that share it. The data follow, 64-byte aligned.
+/// One block of memory, 64-byte aligned, counted by the tensors that share it.
 struct Storage {
   std::atomic<std::int32_t> references{1};
   Arena* home = nullptr;
+  std::byte* data = nullptr;
   std::size_t bytes = 0;  // of the data
   Storage* next = nullptr;
-
-  std::byte* data() { return reinterpret_cast<std::byte*>(this) + header; }
-  static constexpr std::size_t header = 64;
 };
-static_assert(sizeof(Storage) <= Storage::header);
 
 /// Memory whose addresses repeat: a freed block waits for the next request of its size. A step that asks for the same
 /// sizes in the same order gets the same addresses, and after the first step nothing is taken from the system.
@@ -35,7 +33,7 @@ class Arena {
   Storage* allocate(std::size_t bytes);
   void release(Storage* storage);
 
-  /// Blocks taken from the system so far: stays constant once the sizes of a step have been seen.
+  /// Blocks made so far: stays constant once the sizes of a step have been seen.
   std::int64_t system_blocks() const { return system_blocks_; }
   std::int64_t system_bytes() const { return system_bytes_; }
   /// Tests: fill every block with NaN before it is handed out, so that reading what nobody wrote shows.
@@ -47,9 +45,14 @@ class Arena {
     Storage* free;
   };
   Bucket& bucket(std::size_t bytes);
+  std::byte* cut(std::size_t bytes);
 
   std::vector<Bucket> buckets_;  // sorted by size; a step uses some tens of sizes
-  std::vector<Storage*> blocks_;
+  std::deque<Storage> blocks_;  // beside the memory: what nobody writes to takes no room in the machine
+  std::vector<void*> slabs_;
+  std::size_t slab_bytes_ = 0;
+  std::byte* next_ = nullptr;  // of the last slab
+  std::size_t left_ = 0;
   std::int64_t system_blocks_ = 0, system_bytes_ = 0;
   bool poison_ = false;
 };

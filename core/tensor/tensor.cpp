@@ -15,7 +15,7 @@ const char* name_of(Dtype dtype) {
 
 Tensor::Tensor(Arena& arena, Dtype dtype, Shape shape) : shape_(shape), row_stride_(shape.width()), dtype_(dtype) {
   storage_ = arena.allocate(static_cast<std::size_t>(shape.size()) * size_of(dtype));
-  data_ = storage_->data();
+  data_ = storage_->data;
 }
 
 Tensor Tensor::spaced(Arena& arena, Dtype dtype, Shape shape) {
