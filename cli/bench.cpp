@@ -50,7 +50,8 @@ void print_limits(const BenchResult& result, std::int64_t steps, double step) {
              1e3 * least / copy / 1e9);
   fmt::print("launches         {:.0f}\n", static_cast<double>(all.calls) * per_step);
   fmt::print("allocations      {} blocks from the system in the measured steps\n", result.blocks_taken);
-  fmt::print("gap              {:.2f} times the arithmetic alone\n", step / arithmetic);
+  fmt::print("gap              {:.2f} times the arithmetic alone: {:.1f} % of the peak over the whole step\n", step / arithmetic,
+             100.0 * arithmetic / step);
 }
 
 /// Evaluation does what the forward pass of training does, so it should be as fast.
@@ -71,19 +72,26 @@ void print_evaluation(const BenchResult& result, double step) {
 int bench(const Arguments& arguments) {
   std::string file;
   std::vector<std::string> settings, plugin_files;
-  std::optional<std::int64_t> steps, warmup;
+  std::optional<std::int64_t> steps, warmup, peak;
   Options options(
-      "phasor bench FILE.json [--steps N] [--warmup N] [--set PATH=VALUE]... [--plugin FILE]...",
+      "phasor bench FILE.json [--steps N] [--warmup N] [--set PATH=VALUE]... [--plugin FILE]...\n"
+      "phasor bench --peak SECONDS",
       "Times the training step of an experiment and the time in each kernel, and says how far that is from the\n"
       "limits of this machine: 1024^3 matrix products and sums of arrays of 64 MB, on the same threads, in turn with\n"
       "the steps. GB/s counts every operand of a kernel once, wherever it lies: above the memory's it was in a cache.\n"
       "exit codes: 0 done, 2 a mistake in the file or an option");
-  options.positional("experiment file", file, true);
+  options.positional("experiment file", file, false);
   options.list("set", settings, "PATH=VALUE", "change one value, such as run.threads=2");
   options.list("plugin", plugin_files, "FILE", plugin_help);
   options.integer("steps", steps, 1, "measured steps; default 20");
   options.integer("warmup", warmup, 0, "steps before them; default 3");
+  options.integer("peak", peak, 1, "only matrix products, on one thread, for so many seconds");
   if (!options.parse(arguments)) return exit_code::done;
+  if (file.empty() != peak.has_value()) throw UserError("expected an experiment file or --peak SECONDS; phasor bench --help");
+  if (peak) {
+    fmt::print("peak             {:.1f} GFLOP/s\n", measure_peak(static_cast<double>(*peak)));
+    return exit_code::done;
+  }
 
   const Plugins plugins(plugin_files);
   plugins.require();

@@ -93,4 +93,14 @@ BenchResult bench_trial(const ExperimentSpec& spec, std::int64_t warmup, std::in
   return result;
 }
 
+double measure_peak(double seconds) {
+  ThreadPool pool(1);
+  std::vector<std::vector<float>> memory(1, std::vector<float>(3 << 20, 0.5f));
+  std::vector<double> speeds;
+  for (const auto start = Clock::now(); speeds.empty() || std::chrono::duration<double>(Clock::now() - start).count() < seconds;)
+    speeds.push_back(gemm_peak(pool, memory));
+  std::nth_element(speeds.begin(), speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2), speeds.end());
+  return speeds[speeds.size() / 2];
+}
+
 }  // namespace phasor

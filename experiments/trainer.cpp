@@ -25,11 +25,10 @@ struct Trainer::Lane {
 
 /// A micro-batch as the model sees it.
 struct Trainer::Scored {
-  std::vector<Tensor> ids;  // per stream, i32 [rows, tokens]
+  Columns ids;     // per stream, i32 [rows, tokens]
   Tensor starts;   // i32 [rows, tokens], or empty
   Tensor index;    // i32 [capacity], scored positions in order, then -1
   Tensor targets;  // i32 [capacity], then -1
-  std::vector<std::int64_t> per_row;
 };
 
 /// Sums over some evaluation rows.
@@ -130,8 +129,6 @@ void Trainer::draw_batch(Lane& lane, std::int64_t step) {
 
 Trainer::Scored Trainer::gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity) {
   Scored out;
-  out.ids.reserve(static_cast<std::size_t>(rows.streams));
-  out.per_row.reserve(static_cast<std::size_t>(count));
   for (std::int64_t s = 0; s < rows.streams; ++s) {
     const Tensor ids = tape.empty({count, rows.tokens}, Dtype::i32);
     for (std::int64_t r = 0; r < count; ++r)
@@ -146,17 +143,11 @@ Trainer::Scored Trainer::gather(Tape& tape, const Rows& rows, std::int64_t first
   out.targets = tape.empty({capacity}, Dtype::i32);
   const std::int32_t* targets = rows.targets.data() + first * rows.tokens;
   std::int64_t used = 0;
-  for (std::int64_t r = 0; r < count; ++r) {
-    std::int64_t in_row = 0;
-    for (std::int64_t t = 0; t < rows.tokens; ++t) {
-      const std::int64_t at = r * rows.tokens + t;
-      if (targets[at] < 0) continue;
-      PHASOR_CHECK(used < capacity, "a task scores no more positions than it declared");
-      out.index.as<std::int32_t>()[used] = static_cast<std::int32_t>(at);
-      out.targets.as<std::int32_t>()[used++] = targets[at];
-      ++in_row;
-    }
-    out.per_row.push_back(in_row);
+  for (std::int64_t at = 0; at < count * rows.tokens; ++at) {
+    if (targets[at] < 0) continue;
+    PHASOR_CHECK(used < capacity, "a task scores no more positions than it declared");
+    out.index.as<std::int32_t>()[used] = static_cast<std::int32_t>(at);
+    out.targets.as<std::int32_t>()[used++] = targets[at];
   }
   std::fill(out.index.as<std::int32_t>() + used, out.index.as<std::int32_t>() + capacity, -1);
   std::fill(out.targets.as<std::int32_t>() + used, out.targets.as<std::int32_t>() + capacity, -1);
@@ -261,7 +252,8 @@ Trainer::Part Trainer::score(Tape& tape, const EvaluationData& data, std::int64_
   Part part;
   part.loss = sum_of(losses);
   std::int64_t at = 0;
-  for (const std::int64_t scored : batch.per_row) {
+  for (std::int64_t r = first; r < first + count; ++r) {
+    const std::int64_t scored = data.rows.scored(r);
     const auto* begin = correct.as<std::int32_t>() + at;
     part.count_row(scored, std::count(begin, begin + scored, 1));
     at += scored;

@@ -49,5 +49,7 @@ struct BenchResult {
   std::int64_t parameters = 0;
 };
 BenchResult bench_trial(const ExperimentSpec& spec, std::int64_t warmup, std::int64_t steps);
+/// GFLOP/s of 1024^3 f32 products on the calling thread, the median over so many seconds.
+double measure_peak(double seconds);
 
 }  // namespace phasor

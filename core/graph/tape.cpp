@@ -160,9 +160,8 @@ void Tape::add(const Tensor& input, Tensor value) {
   copy(stream_, value, to.tensor, to.accumulate);
 }
 
-std::vector<Tensor> Tape::split(const Tensor& whole, std::span<const std::int64_t> widths) {
-  std::vector<Tensor> parts;
-  parts.reserve(widths.size());
+Columns Tape::split(const Tensor& whole, std::span<const std::int64_t> widths) {
+  Columns parts;
   std::int64_t begin = 0;
   const std::int64_t first = static_cast<std::int64_t>(slots_.size()) + 1;
   for (const std::int64_t width : widths) {

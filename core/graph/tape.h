@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -14,6 +15,24 @@
 #include "core/tensor/tensor.h"
 
 namespace phasor {
+
+/// A few tensors: handles side by side, without memory from the system.
+class Columns {
+ public:
+  static constexpr std::size_t most = 12;
+  Tensor& operator[](std::size_t i) { return parts_[i]; }
+  const Tensor& operator[](std::size_t i) const { return parts_[i]; }
+  std::size_t size() const { return count_; }
+  operator std::span<const Tensor>() const { return {parts_.data(), count_}; }
+  void push_back(Tensor part) {
+    PHASOR_CHECK(count_ < most, "at most twelve columns");
+    parts_[count_++] = std::move(part);
+  }
+
+ private:
+  std::array<Tensor, most> parts_;
+  std::size_t count_ = 0;
+};
 
 /// Reverse-mode differentiation, and the memory of one forward and backward pass of one lane.
 ///
@@ -86,7 +105,7 @@ class Tape {
 
   /// Columns of a tracked value as values of their own: one matrix product, several results. Their gradients are
   /// columns of the gradient of the whole. A value is split once; the whole may be used as well.
-  std::vector<Tensor> split(const Tensor& whole, std::span<const std::int64_t> widths);
+  Columns split(const Tensor& whole, std::span<const std::int64_t> widths);
 
   /// Starts from `seeds` (value, gradient of the scalar with respect to it) and runs all pullbacks.
   void backward(std::span<const std::pair<Tensor, Tensor>> seeds);

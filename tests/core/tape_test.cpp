@@ -45,7 +45,7 @@ class TapeTest : public testing::Test {
     const Tensor g = tape_.leaf_gradient(x);
     return {g.as<double>(), g.as<double>() + g.size()};
   }
-  std::vector<Tensor> halves(const Tensor& whole) { return tape_.split(whole, std::array<std::int64_t, 2>{1, 3}); }
+  Columns halves(const Tensor& whole) { return tape_.split(whole, std::array<std::int64_t, 2>{1, 3}); }
 
   Arena arena_;
   Tape tape_;

@@ -30,7 +30,7 @@ OpCase columns() {
   op.inputs = {{"x", {2, 5, 6}}, {"weight", {14, 6}}};
   op.run = [](Tape& tape, std::span<const Tensor> in) {
     const std::int64_t widths[] = {7, 7};
-    const std::vector<Tensor> parts = tape.split(linear(tape, in[0], in[1], Tensor()), widths);
+    const Columns parts = tape.split(linear(tape, in[0], in[1], Tensor()), widths);
     return std::vector{swiglu(tape, parts[0], parts[1])};
   };
   op.reference = [](std::span<const Array> in) {
