@@ -13,7 +13,8 @@
 // Two habits keep the loops vector code under strict floating-point rules. Special values enter through bit patterns
 // chosen as integers: the compiler would move floating-point arithmetic into the arm of a choice that needs it, and a
 // branch is then left in the loop. Signed 64-bit numbers are never shifted right, which AVX2 cannot do. std::fma is one
-// instruction here (x86-64-v3); it makes the reduction of arguments exact.
+// instruction here (x86-64-v3); it makes the reduction of arguments exact. Everything is always inline: left to itself, the
+// compiler calls a function that has many callers in one large kernel, and a loop with a call is no vector code.
 
 namespace phasor::math {
 
@@ -29,6 +30,7 @@ struct Bits<float> {
   static constexpr Unsigned bias = 127;
   static constexpr float round = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   static constexpr float exp_low = -87.33654f, exp_high = 88.72283f;
+  static constexpr float exp_zero = -88.0f, exp_infinite = 88.5f;  // see power_of_two
   static constexpr float ln2_high = 0.69314718246459960938f, ln2_low = -1.9046542121259336e-09f;
   static constexpr float normal = 1.17549435e-38f;  // the smallest
   static constexpr float lift = 8388608.0f;         // 2^23: makes a subnormal number normal
@@ -41,6 +43,7 @@ struct Bits<double> {
   static constexpr Unsigned bias = 1023;
   static constexpr double round = 6755399441055744.0;  // 1.5 * 2^52
   static constexpr double exp_low = -708.39641853226408, exp_high = 709.782712893384;
+  static constexpr double exp_zero = -709.0, exp_infinite = 709.5;
   static constexpr double ln2_high = 0.69314718055994528623, ln2_low = 2.3190468138462996e-17;
   static constexpr double normal = 2.2250738585072014e-308;
   static constexpr double lift = 4503599627370496.0;  // 2^52
@@ -56,13 +59,13 @@ constexpr Unsigned<T> bits(T x) {
 
 /// All ones or all zeros.
 template <class T>
-inline Unsigned<T> mask(bool condition) {
+[[gnu::always_inline]] inline Unsigned<T> mask(bool condition) {
   return Unsigned<T>(0) - Unsigned<T>(condition);
 }
 
 /// e^r for |r| <= ln(2) / 2.
 template <class T>
-inline T exp_tail(T r) {
+[[gnu::always_inline]] inline T exp_tail(T r) {
   T p;
   if constexpr (std::is_same_v<T, float>) {
     p = 1.9875691500e-4f;
@@ -88,31 +91,51 @@ inline T exp_tail(T r) {
   return (p * (r * r) + r) + T(1);
 }
 
+/// x = n ln 2 + r with |r| <= ln(2) / 2; `shifted` is n + B::round.
+template <class T>
+[[gnu::always_inline]] inline T exp_remainder(T x, T shifted) {
+  using B = Bits<T>;
+  const T n = shifted - B::round;
+  return std::fma(n, -B::ln2_low, std::fma(n, -B::ln2_high, x));
+}
+
+/// 2^n from n + B::round. One below the exponents of normal numbers it is 0, one above them infinite: what e^x becomes
+/// at exp_zero and exp_infinite.
+template <class T>
+[[gnu::always_inline]] inline T power_of_two(T shifted) {
+  using B = Bits<T>;
+  return std::bit_cast<T>((bits(shifted) << B::mantissa) + (B::bias << B::mantissa));
+}
+
 }  // namespace detail
 
 /// condition ? yes : no where both have been computed: for values that `?:` would make the compiler branch for.
 template <class T>
-inline T choose(bool condition, T yes, T no) {
+[[gnu::always_inline]] inline T choose(bool condition, T yes, T no) {
   const auto mask = detail::mask<T>(condition);
   return std::bit_cast<T>((detail::bits(yes) & mask) | (detail::bits(no) & ~mask));
 }
 
 template <class T>
-inline T absolute(T x) {
+[[gnu::always_inline]] inline T absolute(T x) {
   return std::bit_cast<T>(detail::bits(x) & (~detail::Unsigned<T>(0) >> 1));
+}
+
+/// x within [low, high]; NaN stays. (Two ?: in a row would become seven instructions instead of four.)
+template <class T>
+[[gnu::always_inline]] inline T clamp(T x, T low, T high) {
+  const T floored = choose(x < low, low, x);
+  return choose(floored > high, high, floored);
 }
 
 /// e^x. Below the smallest normal number the result is 0 (no subnormals), above the largest it is infinite; NaN stays.
 template <class T>
-inline T exp(T x) {
+[[gnu::always_inline]] inline T exp(T x) {
   using B = detail::Bits<T>;
   using U = typename B::Unsigned;
-  const T floored = x < B::exp_low ? B::exp_low : x;
-  const T clamped = floored > B::exp_high ? B::exp_high : floored;
+  const T clamped = clamp(x, B::exp_low, B::exp_high);
   const T shifted = std::fma(clamped, T(1.4426950408889634), B::round);
-  const T n = shifted - B::round;
-  const T r = std::fma(n, -B::ln2_low, std::fma(n, -B::ln2_high, clamped));
-  const T p = detail::exp_tail(r);
+  const T p = detail::exp_tail(detail::exp_remainder(clamped, shifted));
   // 2^n in two factors, since n may be one more than the largest exponent.
   const U k = detail::bits(shifted) - detail::bits(B::round) + 2 * B::bias;
   const U half = k >> 1;
@@ -121,21 +144,23 @@ inline T exp(T x) {
   return p * first * choose(x > B::exp_high, std::numeric_limits<T>::infinity(), last);
 }
 
-/// Natural logarithm; log(0) = -infinity, NaN below 0.
+/// e^x for x <= 0, cheaper than exp: one factor, and no choice but the clamp. Below the smallest normal number the result
+/// is rounded coarsely, or 0; NaN stays.
 template <class T>
-inline T log(T x) {
+[[gnu::always_inline]] inline T exp_nonpositive(T x) {
   using B = detail::Bits<T>;
-  using U = typename B::Unsigned;
-  const bool subnormal = x < B::normal;
-  const U bits = detail::bits(x * choose(subnormal, B::lift, T(1)));
-  // x = 2^k * m with m in [sqrt(1/2), sqrt(2)); k + bias is positive
-  constexpr U offset = detail::bits(T(0.70710678118654752)) - (B::bias << B::mantissa);
-  const U biased = (bits - offset) >> B::mantissa;
-  const T m = std::bit_cast<T>(bits - (biased << B::mantissa) + (B::bias << B::mantissa));
-  const U start = B::bias + (U(B::mantissa) & detail::mask<T>(subnormal));
-  const T n = std::bit_cast<T>(biased - start + detail::bits(B::round)) - B::round;
-  // log(1 + f) = f - (f^2/2 - s (f^2/2 + z p(z))) with s = f / (2 + f), z = s^2
-  const T f = m - T(1);
+  const T clamped = x < B::exp_zero ? B::exp_zero : x;
+  const T shifted = std::fma(clamped, T(1.4426950408889634), B::round);
+  return detail::exp_tail(detail::exp_remainder(clamped, shifted)) * detail::power_of_two(shifted);
+}
+
+namespace detail {
+
+/// log(1 + f) + n ln 2 for 1 + f in [sqrt(1/2), sqrt(2)):
+/// log(1 + f) = f - (f^2/2 - s (f^2/2 + z p(z))) with s = f / (2 + f), z = s^2.
+template <class T>
+[[gnu::always_inline]] inline T log_tail(T f, T n) {
+  using B = Bits<T>;
   const T s = f / (T(2) + f);
   const T z = s * s;
   T p;
@@ -155,20 +180,37 @@ inline T log(T x) {
   }
   const T square = T(0.5) * f * f;
   const T r = f - (square - std::fma(s, square + z * p, n * B::ln2_low));
+  return std::fma(n, B::ln2_high, r);
+}
+
+}  // namespace detail
+
+/// Natural logarithm; log(0) = -infinity, NaN below 0.
+template <class T>
+[[gnu::always_inline]] inline T log(T x) {
+  using B = detail::Bits<T>;
+  using U = typename B::Unsigned;
+  const bool subnormal = x < B::normal;
+  const U bits = detail::bits(x * choose(subnormal, B::lift, T(1)));
+  // x = 2^k * m with m in [sqrt(1/2), sqrt(2)); k + bias is positive
+  constexpr U offset = detail::bits(T(0.70710678118654752)) - (B::bias << B::mantissa);
+  const U biased = (bits - offset) >> B::mantissa;
+  const T m = std::bit_cast<T>(bits - (biased << B::mantissa) + (B::bias << B::mantissa));
+  const U start = B::bias + (U(B::mantissa) & detail::mask<T>(subnormal));
+  const T n = std::bit_cast<T>(biased - start + detail::bits(B::round)) - B::round;
   // Infinity and NaN are added at the end.
   constexpr T infinity = std::numeric_limits<T>::infinity();
   const U special = (detail::mask<T>(x == T(0)) & detail::bits(-infinity)) |
                     (detail::mask<T>(x == infinity) & detail::bits(infinity)) |
                     (detail::mask<T>(!(x >= T(0))) & detail::bits(std::numeric_limits<T>::quiet_NaN()));
-  return std::fma(n, B::ln2_high, r) + std::bit_cast<T>(special);
+  return detail::log_tail(m - T(1), n) + std::bit_cast<T>(special);
 }
 
-/// log(1 + x) for x in [0, 1], without loss for small x.
+/// log(1 + x) for x in [0, 1], without loss for small x: 1 + x is halved above sqrt(2), and never rounded.
 template <class T>
-inline T log1p_unit(T x) {
-  const T u = T(1) + x;
-  const T correction = x - (u - T(1));
-  return math::log(u) + correction / u;
+[[gnu::always_inline]] inline T log1p_unit(T x) {
+  const bool halve = x > T(0.41421356237309505);
+  return detail::log_tail(choose(halve, T(0.5) * x - T(0.5), x), choose(halve, T(1), T(0)));
 }
 
 namespace detail {
@@ -179,46 +221,51 @@ struct Logistic {
 };
 
 template <class T>
-inline Logistic<T> logistic(T x) {
-  const T e = math::exp(-absolute(x));
+[[gnu::always_inline]] inline Logistic<T> logistic(T x) {
+  const T e = exp_nonpositive(-absolute(x));
   const T d = T(1) / (T(1) + e);
   return {d * choose(x < T(0), e, T(1)), d * choose(x < T(0), T(1), e)};
 }
 
 }  // namespace detail
 
+/// 1 / (1 + e^-x). Where e^-x leaves the range of T it is 0 or infinite, and the result exactly 1 or 0.
 template <class T>
-inline T sigmoid(T x) {
-  return detail::logistic(x).value;
+[[gnu::always_inline]] inline T sigmoid(T x) {
+  using B = detail::Bits<T>;
+  const T clamped = clamp(x, -B::exp_infinite, -B::exp_zero);
+  const T shifted = std::fma(clamped, T(-1.4426950408889634), B::round);
+  const T p = detail::exp_tail(detail::exp_remainder(-clamped, shifted));
+  return T(1) / std::fma(p, detail::power_of_two(shifted), T(1));
 }
 
 template <class T>
-inline T silu(T x) {
+[[gnu::always_inline]] inline T silu(T x) {
   return x * sigmoid(x);
 }
 
 /// d silu / dx.
 template <class T>
-inline T silu_slope(T x) {
+[[gnu::always_inline]] inline T silu_slope(T x) {
   const auto s = detail::logistic(x);
   return s.value * (T(1) + x * s.complement);
 }
 
 template <class T>
-inline T softplus(T x) {
-  return choose(x < T(0), T(0), x) + log1p_unit(math::exp(-absolute(x)));
+[[gnu::always_inline]] inline T softplus(T x) {
+  return choose(x < T(0), T(0), x) + log1p_unit(exp_nonpositive(-absolute(x)));
 }
 
 template <class T>
-inline T log_sigmoid(T x) {
-  return choose(x > T(0), T(0), x) - log1p_unit(math::exp(-absolute(x)));
+[[gnu::always_inline]] inline T log_sigmoid(T x) {
+  return choose(x > T(0), T(0), x) - log1p_unit(exp_nonpositive(-absolute(x)));
 }
 
 namespace detail {
 
 /// Coefficients from the highest power down.
 template <class T, std::size_t N>
-inline T polynomial(const double (&c)[N], T x) {
+[[gnu::always_inline]] inline T polynomial(const double (&c)[N], T x) {
   T p = static_cast<T>(c[0]);
   for (std::size_t i = 1; i < N; ++i) p = p * x + static_cast<T>(c[i]);
   return p;
@@ -229,7 +276,7 @@ inline T polynomial(const double (&c)[N], T x) {
 /// 1 - erf(x) for x >= 0: the rational approximations of Cody, "Rational Chebyshev approximations for the error function",
 /// 1969, all three evaluated and one chosen. In double the absolute error is below 1e-15.
 template <class T>
-inline T erfc_positive(T x) {
+[[gnu::always_inline]] inline T erfc_positive(T x) {
   constexpr double a[] = {1.85777706184603153e-1, 3.16112374387056560e0, 1.13864154151050156e2, 3.77485237685302021e2,
                           3.20937758913846947e3};
   constexpr double b[] = {1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3};
@@ -257,14 +304,14 @@ inline T erfc_positive(T x) {
 
 /// The share of a standard normal distribution below x, (1 + erf(x / sqrt 2)) / 2.
 template <class T>
-inline T normal_share(T x) {
+[[gnu::always_inline]] inline T normal_share(T x) {
   const T half = T(0.5) * erfc_positive(absolute(x) * T(0.70710678118654752440));
   return choose(x < T(0), half, T(1) - half);
 }
 
 /// Angle in [-pi, pi] that differs from `angle` by whole turns, for |angle| up to about 1e15. In double, always: phases
 /// are sums over time and would drift in single precision.
-inline double reduce_angle(double angle) {
+[[gnu::always_inline]] inline double reduce_angle(double angle) {
   constexpr double two_pi_high = 6.2831853071795862, two_pi_low = 2.4492935982947064e-16;
   const double turns = std::fma(angle, 0.15915494309189535, detail::Bits<double>::round) - detail::Bits<double>::round;
   return std::fma(turns, -two_pi_low, std::fma(turns, -two_pi_high, angle));
@@ -278,7 +325,7 @@ struct SinCos {
 /// Sine and cosine, for |angle| up to about 1e6 (float) or 1e9 (double). The values of larger angles mean nothing,
 /// since nobody should have such a phase unreduced.
 template <class T>
-inline SinCos<T> sincos(T angle) {
+[[gnu::always_inline]] inline SinCos<T> sincos(T angle) {
   using B = detail::Bits<T>;
   using U = typename B::Unsigned;
   const T shifted = std::fma(angle, T(0.63661977236758134), B::round);

@@ -48,7 +48,7 @@ void forward(const CrossEntropyForward& a) {
     const T top = largest(z, a.vocabulary);
     T sum(0);
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = 0; i < a.vocabulary; ++i) sum += math::exp(z[i] - top);
+    for (std::int64_t i = 0; i < a.vocabulary; ++i) sum += math::exp_nonpositive(z[i] - top);
     loss[r] = math::log(sum) - (z[target] - top);
     if (a.kept.data != nullptr) {
       row<T>(a.kept, r)[0] = top;
@@ -76,10 +76,10 @@ void backward(const CrossEntropyBackward& a) {
     const T scale = row<T>(a.kept, r)[1] * dloss[r];
     if (a.accumulate) {
 #pragma omp simd
-      for (std::int64_t i = 0; i < a.vocabulary; ++i) dz[i] += math::exp(z[i] - top) * scale;
+      for (std::int64_t i = 0; i < a.vocabulary; ++i) dz[i] += math::exp_nonpositive(z[i] - top) * scale;
     } else {
 #pragma omp simd
-      for (std::int64_t i = 0; i < a.vocabulary; ++i) dz[i] = math::exp(z[i] - top) * scale;
+      for (std::int64_t i = 0; i < a.vocabulary; ++i) dz[i] = math::exp_nonpositive(z[i] - top) * scale;
     }
     dz[target] -= dloss[r];
   }

@@ -1,4 +1,5 @@
 #include "core/ops/elementwise/kernel.h"
+#include "core/ops/fixed_width.h"
 #include "core/ops/vector_math.h"
 
 namespace phasor::ops {
@@ -46,7 +47,7 @@ void forward(const UnaryForward& a) {
     case Unary::scale:
       return map<T>(a, [=](T x) { return factor * x; });
     case Unary::gelu:
-      return map<T>(a, [](T x) { return x * math::normal_share(x); });
+      return map<T>(a, [](T x) __attribute__((always_inline)) { return x * math::normal_share(x); });
   }
 }
 
@@ -92,7 +93,7 @@ void backward(const UnaryBackward& a) {
     case Unary::scale:
       return pull<T>(a, [=](T) { return factor; });
     case Unary::gelu:
-      return pull<T>(a, [](T x) {
+      return pull<T>(a, [](T x) __attribute__((always_inline)) {
         return math::normal_share(x) + x * T(0.3989422804014327) * math::exp(T(-0.5) * x * x);
       });
   }
@@ -139,45 +140,55 @@ void add_row_back(const AddRowBackward& a) {
   }
 }
 
-template <class T>
-void mul_groups(const MulGroupsForward& a) {
+template <class T, class Width>
+void mul_groups_as(const MulGroupsForward& a, Width width) {
   for (std::int64_t r = 0; r < a.rows; ++r) {
     const T* gate = row<T>(a.gate, r);
     for (std::int64_t g = 0; g < a.groups; ++g) {
-      const T* x = row<T>(a.x, r) + g * a.width;
-      T* y = row<T>(a.y, r) + g * a.width;
+      const T* x = row<T>(a.x, r) + g * width;
+      T* y = row<T>(a.y, r) + g * width;
       const T factor = gate[g];
 #pragma omp simd
-      for (std::int64_t i = 0; i < a.width; ++i) y[i] = x[i] * factor;
+      for (std::int64_t i = 0; i < width; ++i) y[i] = x[i] * factor;
+    }
+  }
+}
+
+template <class T, class Width>
+void mul_groups_back_as(const MulGroupsBackward& a, Width width) {
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    for (std::int64_t g = 0; g < a.groups; ++g) {
+      const T* dy = row<T>(a.dy, r) + g * width;
+      if (a.dgate.data != nullptr) {
+        const T* x = row<T>(a.x, r) + g * width;
+        T dot(0);
+#pragma omp simd reduction(+ : dot)
+        for (std::int64_t i = 0; i < width; ++i) dot += dy[i] * x[i];
+        T& dgate = row<T>(a.dgate, r)[g];
+        dgate = a.accumulate_gate ? dgate + dot : dot;
+      }
+      if (a.dx.data == nullptr) continue;
+      T* dx = row<T>(a.dx, r) + g * width;
+      const T factor = row<T>(a.gate, r)[g];
+      if (a.accumulate) {
+#pragma omp simd
+        for (std::int64_t i = 0; i < width; ++i) dx[i] += dy[i] * factor;
+      } else {
+#pragma omp simd
+        for (std::int64_t i = 0; i < width; ++i) dx[i] = dy[i] * factor;
+      }
     }
   }
 }
 
 template <class T>
+void mul_groups(const MulGroupsForward& a) {
+  with_fixed_width(a.width, [&](auto width) { mul_groups_as<T>(a, width); });
+}
+
+template <class T>
 void mul_groups_back(const MulGroupsBackward& a) {
-  for (std::int64_t r = 0; r < a.rows; ++r) {
-    for (std::int64_t g = 0; g < a.groups; ++g) {
-      const T* dy = row<T>(a.dy, r) + g * a.width;
-      if (a.dgate.data != nullptr) {
-        const T* x = row<T>(a.x, r) + g * a.width;
-        T dot(0);
-#pragma omp simd reduction(+ : dot)
-        for (std::int64_t i = 0; i < a.width; ++i) dot += dy[i] * x[i];
-        T& dgate = row<T>(a.dgate, r)[g];
-        dgate = a.accumulate_gate ? dgate + dot : dot;
-      }
-      if (a.dx.data == nullptr) continue;
-      T* dx = row<T>(a.dx, r) + g * a.width;
-      const T factor = row<T>(a.gate, r)[g];
-      if (a.accumulate) {
-#pragma omp simd
-        for (std::int64_t i = 0; i < a.width; ++i) dx[i] += dy[i] * factor;
-      } else {
-#pragma omp simd
-        for (std::int64_t i = 0; i < a.width; ++i) dx[i] = dy[i] * factor;
-      }
-    }
-  }
+  with_fixed_width(a.width, [&](auto width) { mul_groups_back_as<T>(a, width); });
 }
 
 }  // namespace

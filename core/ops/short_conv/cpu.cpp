@@ -16,9 +16,9 @@ struct Part {
   std::int64_t first, count, window;
 };
 
-/// out = start + sum_j taps_j input(j). The number of taps is a constant for the usual windows.
-template <int fixed, class T, class Input>
-inline void weighted_sum(const Part& part, const View& taps, Input input, const T* start, T* out) {
+/// out = last(i, start + sum_j taps_j input(j)). The number of taps is a constant for the usual windows.
+template <int fixed, class T, class Input, class Last>
+inline void weighted_sum(const Part& part, const View& taps, Input input, const T* start, T* out, Last last) {
   if constexpr (fixed > 0) {
     const T* w[std::size_t{fixed}];
     const T* x[std::size_t{fixed}];
@@ -30,7 +30,7 @@ inline void weighted_sum(const Part& part, const View& taps, Input input, const 
     for (std::int64_t i = 0; i < part.count; ++i) {
       T sum = start[i];
       for (int j = 0; j < fixed; ++j) sum += w[j][i] * x[j][i];
-      out[i] = sum;
+      out[i] = last(i, sum);
     }
   } else {
 #pragma omp simd
@@ -41,7 +41,14 @@ inline void weighted_sum(const Part& part, const View& taps, Input input, const 
 #pragma omp simd
       for (std::int64_t i = 0; i < part.count; ++i) out[i] += w[i] * x[i];
     }
+#pragma omp simd
+    for (std::int64_t i = 0; i < part.count; ++i) out[i] = last(i, out[i]);
   }
+}
+
+template <int fixed, class T, class Input>
+inline void weighted_sum(const Part& part, const View& taps, Input input, const T* start, T* out) {
+  weighted_sum<fixed>(part, taps, input, start, out, [](std::int64_t, T sum) { return sum; });
 }
 
 /// sums_j += d input(j), and the bias row after them += d.
@@ -124,11 +131,11 @@ void forward_window(const ShortConvForward& a) {
       for (std::int64_t t = 0; t < s.time; ++t) {
         T* y = row<T>(a.y, b * s.time + t) + part.first;
         const std::int64_t first = document_start(s, a.starts, b, t);
-        weighted_sum<fixed>(
-            part, a.taps, [&](std::int64_t j) { return input(t - (s.window - 1) + j, first); }, bias, y);
-        if (!s.silu) continue;
-#pragma omp simd
-        for (std::int64_t i = 0; i < part.count; ++i) y[i] = math::silu(y[i]);
+        const auto window = [&](std::int64_t j) { return input(t - (s.window - 1) + j, first); };
+        if (s.silu)
+          weighted_sum<fixed>(part, a.taps, window, bias, y, [](std::int64_t, T sum) { return math::silu(sum); });
+        else
+          weighted_sum<fixed>(part, a.taps, window, bias, y);
       }
       if (a.state_out.data == nullptr) continue;
       const std::int64_t first = document_start(s, a.starts, b, s.time - 1);
@@ -181,9 +188,8 @@ void backward_window(const ShortConvBackward& a) {
           return input_at<T>(part, a.x, a.history, b * s.time, t - (s.window - 1) + j, first);
         };
         if (s.silu) {
-          weighted_sum<fixed>(part, a.taps, window, bias, d);
-#pragma omp simd
-          for (std::int64_t i = 0; i < part.count; ++i) d[i] = dy[i] * math::silu_slope(d[i]);
+          weighted_sum<fixed>(part, a.taps, window, bias, d,
+                              [dy](std::int64_t i, T z) { return dy[i] * math::silu_slope(z); });
         } else {
 #pragma omp simd
           for (std::int64_t i = 0; i < part.count; ++i) d[i] = dy[i];

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/ops/gradient_target.h"
 #include "core/ops/swiglu/kernel.h"
 #include "core/ops/vector_math.h"
 
@@ -18,28 +19,21 @@ void forward(const SwigluForward& a) {
   }
 }
 
-template <class T>
-void store(const T* from, T* to, std::int64_t size, bool accumulate) {
-  if (accumulate) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < size; ++i) to[i] += from[i];
-  } else {
-#pragma omp simd
-    for (std::int64_t i = 0; i < size; ++i) to[i] = from[i];
-  }
-}
-
-// Both gradients share one sigmoid; they pass through a piece of stack, so that one loop serves whatever is wanted.
+// Both gradients share one sigmoid.
 template <class T>
 void backward(const SwigluBackward& a) {
   constexpr std::int64_t piece = 256;
-  T dgate[piece], dup[piece];
+  T spare_gate[piece], spare_up[piece];
   for (std::int64_t r = 0; r < a.rows; ++r) {
     for (std::int64_t start = 0; start < a.width; start += piece) {
       const std::int64_t size = std::min(piece, a.width - start);
       const T* gate = row<T>(a.gate, r) + start;
       const T* up = row<T>(a.up, r) + start;
       const T* dy = row<T>(a.dy, r) + start;
+      const GradientTarget<T> to_gate(a.dgate, r, start, a.accumulate_gate, spare_gate);
+      const GradientTarget<T> to_up(a.dup, r, start, a.accumulate_up, spare_up);
+      T* dgate = to_gate.data();
+      T* dup = to_up.data();
 #pragma omp simd
       for (std::int64_t i = 0; i < size; ++i) {
         const T s = math::sigmoid(gate[i]);
@@ -47,8 +41,8 @@ void backward(const SwigluBackward& a) {
         dgate[i] = dy[i] * up[i] * (s + silu * (T(1) - s));
         dup[i] = dy[i] * silu;
       }
-      if (a.dgate.data != nullptr) store(dgate, row<T>(a.dgate, r) + start, size, a.accumulate_gate);
-      if (a.dup.data != nullptr) store(dup, row<T>(a.dup, r) + start, size, a.accumulate_up);
+      to_gate.finish(size);
+      to_up.finish(size);
     }
   }
 }
