@@ -7,8 +7,8 @@
 
 namespace phasor::ops {
 
-/// Calls body(width), with a constant for the usual widths of heads: a loop of constant length has no remainder, is laid
-/// out flat, and what one loop leaves for the next stays in registers.
+/// Calls body(width), with a constant for the usual widths of heads: a loop of constant length has no remainder and is laid
+/// out flat.
 template <class Body>
 inline void with_fixed_width(std::int64_t width, Body body) {
   switch (width) {

@@ -45,6 +45,8 @@ std::vector<OpCase> l2_norm_cases() {
           make("odd", {7, 65}, 1e-6),
           make("even", {3, 5, 64}, 1e-6),
           make("heads", {2, 5, 3, 8}, 1e-6),
+          make("heads_16", {3, 2, 16}, 1e-6),
+          make("heads_32", {2, 2, 32}, 1e-6),
           make("heads_odd", {2, 3, 4, 7}, 1e-6),
           short_vectors()};
 }

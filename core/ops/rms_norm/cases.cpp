@@ -35,10 +35,11 @@ OpCase make(const std::string& name, Shape shape, bool weighted, double eps) {
 }  // namespace
 
 std::vector<OpCase> rms_norm_cases() {
-  return {make("no_rows", {0, 8}, true, 1e-5),        make("one", {1, 2}, true, 1e-5),
-          make("matrix", {7, 64}, true, 1e-5),        make("odd", {3, 65}, true, 1e-6),
-          make("plain", {5, 7}, false, 1e-5),         make("sequence", {2, 7, 24}, true, 1e-6),
-          make("heads", {2, 5, 3, 8}, true, 1e-5)};
+  return {make("no_rows", {0, 8}, true, 1e-5),       make("one", {1, 2}, true, 1e-5),
+          make("matrix", {7, 64}, true, 1e-5),       make("odd", {3, 65}, true, 1e-6),
+          make("plain", {5, 7}, false, 1e-5),        make("sequence", {2, 7, 24}, true, 1e-6),
+          make("heads", {2, 5, 3, 8}, true, 1e-5),   make("heads_16", {3, 2, 16}, true, 1e-5),
+          make("plain_16", {3, 2, 16}, false, 1e-5), make("heads_32", {2, 2, 32}, true, 1e-5)};
 }
 
 }  // namespace phasor::ops
