@@ -65,7 +65,10 @@ inline std::vector<Pair> pairs() {
       {"base_conv", "{}"},
       {"transformer", R"({"heads": 2})"},
       {"transformer", R"({"heads": 4, "kv_heads": 2, "qk_norm": true, "bias": true})"},
-      {"transformer", R"({"heads": 2, "window": 9, "qk_norm": true, "output_bias": true})"}};
+      {"transformer", R"({"heads": 2, "window": 9, "qk_norm": true, "output_bias": true})"},
+      {"fox", R"({"heads": 2})"},
+      {"fox", R"({"heads": 4, "kv_heads": 2, "qk_norm": true, "bias": true, "output_gate": true, "output_norm": true})"},
+      {"fox", R"({"heads": 2, "window": 9, "output_gate": true})"}};
   const std::vector<std::pair<std::string, std::string>> encodings = {
       {"nope", "{}"},
       {"rope", R"({"theta": 100.0})"},

@@ -57,6 +57,12 @@ std::vector<Results> run_layer_attention(const GoldenFile& file, Dtype dtype) {
                                             choose_transformer_encoding(file.options), unused));
 }
 
+std::vector<Results> run_layer_fox(const GoldenFile& file, Dtype dtype) {
+  constexpr double unused = 1.0;
+  return run_whole(file, dtype, *make_layer(file, dtype, choose_fox(file.options),
+                                            choose_transformer_encoding(file.options), unused));
+}
+
 /// Runs a layer over pieces of x and keeps what a decoder would.
 class Decoder {
  public:
@@ -175,6 +181,7 @@ std::vector<Results> run_decode_gla(const GoldenFile& file, Dtype dtype) {
 void add_layers(UnitTable& table) {
   table["layer_gla"] = {run_layer_gla};
   table["layer_attention"] = {run_layer_attention};
+  table["layer_fox"] = {run_layer_fox};
   table["decode_gla"] = {run_decode_gla};
 }
 

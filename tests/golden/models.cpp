@@ -29,8 +29,9 @@ std::unique_ptr<Fitted> make_model(const GoldenFile& file, Dtype dtype) {
   options.tie_head = from.find("tie_word_embeddings")->as_bool();
   options.mlp.width = from.find("intermediate_size")->as_integer();
   const Json& mixer = *from.find("attn");
-  const bool softmax = from.find("mixer")->as_string() == "attention";
-  const BackboneChoice backbone = softmax ? choose_transformer(mixer) : choose_gla(mixer);
+  const std::string& kind = from.find("mixer")->as_string();
+  const bool softmax = kind == "attention" || kind == "fox";
+  const BackboneChoice backbone = !softmax ? choose_gla(mixer) : (kind == "fox" ? choose_fox(mixer) : choose_transformer(mixer));
   const EncodingChoice encoding =
       softmax ? choose_transformer_encoding(mixer) : choose_encoding(*mixer.find("position_embedding"));
   const MixerChoice choice{backbone.plugin, backbone.options.get(), encoding.plugin, encoding.options.get()};
@@ -152,7 +153,7 @@ std::vector<Results> run_batch_shards(const GoldenFile& file, Dtype dtype) {
 
 std::optional<std::string> missing_mixer(const GoldenFile& file) {
   const std::string& mixer = file.options.find("mixer")->as_string();
-  if (mixer == "gla" || mixer == "attention") return std::nullopt;
+  if (mixer == "gla" || mixer == "attention" || mixer == "fox") return std::nullopt;
   return "the backbone " + mixer + " is not there yet";
 }
 

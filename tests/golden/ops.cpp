@@ -177,10 +177,11 @@ std::vector<Results> run_attention(const GoldenFile& file, Dtype dtype) {
   const Json &scale = *file.options.find("scale"), &window = *file.options.find("window_size");
   ops::AttentionOptions options;
   options.scale = scale.is_null() ? 1.0 / std::sqrt(static_cast<double>(q.size(-1))) : scale.as_number();
-  options.causal = file.options.find("causal")->as_bool();
+  // forgetting_attention is always causal and knows no slopes.
+  if (const Json* causal = file.options.find("causal")) options.causal = causal->as_bool();
   options.window = window.is_null() ? 0 : window.as_integer();
-  if (const Json& slopes = *file.options.find("alibi_slopes"); !slopes.is_null())
-    for (const Json& slope : slopes.as_array()) options.slopes.push_back(slope.as_number());
+  if (const Json* slopes = file.options.find("alibi_slopes"); slopes != nullptr && !slopes->is_null())
+    for (const Json& slope : slopes->as_array()) options.slopes.push_back(slope.as_number());
   // In softmax_attention_bias there is a decay besides; in softmax_attention the leaf is empty.
   pass.output("o", ops::attention(pass.tape(), q, pass.leaf("k"), pass.leaf("v"), options, pass.leaf("log_f")));
   return {pass.finish()};
@@ -203,6 +204,7 @@ void add_ops(UnitTable& table) {
   table["gla"] = {run_gla};
   table["softmax_attention"] = {run_attention};
   table["softmax_attention_bias"] = {run_attention};
+  table["forgetting_attention"] = {run_attention};
 }
 
 }  // namespace phasor::golden

@@ -151,18 +151,32 @@ BackboneChoice choose_gla(const Json& from) {
   return choose<BackboneChoice>(plugins().find_backbone("gla"), options, "gla");
 }
 
-BackboneChoice choose_transformer(const Json& from) {
+namespace {
+Json softmax_options(const Json& from) {
   Json options = Json::object();
   options["heads"] = *from.find("num_heads");
   options["kv_heads"] = *from.find("num_kv_heads");
   options["bias"] = *from.find("qkv_bias");
   options["window"] = *from.find("window_size");
   options["qk_norm"] = *from.find("qk_norm");
+  return options;
+}
+}  // namespace
+
+BackboneChoice choose_fox(const Json& from) {
+  Json options = softmax_options(from);
+  options["output_gate"] = *from.find("use_output_gate");
+  return choose<BackboneChoice>(plugins().find_backbone("fox"), options, "fox");
+}
+
+BackboneChoice choose_transformer(const Json& from) {
+  const Json options = softmax_options(from);
   return choose<BackboneChoice>(plugins().find_backbone("transformer"), options, "transformer");
 }
 
 EncodingChoice choose_transformer_encoding(const Json& from) {
-  if (!flag(from, "alibi")) return choose_encoding(*from.find("position_embedding"));
+  const Json* alibi = from.find("alibi");  // layer_fox has no such option
+  if (alibi == nullptr || !alibi->as_bool()) return choose_encoding(*from.find("position_embedding"));
   return choose<EncodingChoice>(plugins().find_encoding("alibi"), Json::object(), "alibi");
 }
 

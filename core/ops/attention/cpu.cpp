@@ -133,7 +133,8 @@ struct Cover {
 };
 
 /// Running sum of the log-decay of a query head minus slope times key index: the bias of (i, j) is c_i - c_j. In double,
-/// since the sum may reach thousands while differences of order one matter.
+/// since the sum may reach thousands while differences of order one matter. It begins anew with every document, so that
+/// one does not round otherwise because of what stands before it.
 template <class T, class Args>
 const double* bias_curve(const Args& a, std::int64_t batch, std::int64_t query_head) {
   if (a.curve.data == nullptr) return nullptr;
@@ -141,8 +142,11 @@ const double* bias_curve(const Args& a, std::int64_t batch, std::int64_t query_h
   const double slope = a.slopes.data != nullptr ? row<double>(a.slopes, 0)[query_head] : 0.0;
   double sum = 0.0;
   for (std::int64_t j = 0; j < a.sizes.keys; ++j) {
-    if (a.log_decay.data != nullptr)
-      sum += static_cast<double>(row<T>(a.log_decay, batch * a.sizes.keys + j)[query_head]);
+    if (a.log_decay.data != nullptr) {
+      const std::int64_t t = j - a.sizes.past();
+      const bool begins = t >= 0 && document_of(a, batch, t) == j;
+      sum = begins ? 0.0 : sum + static_cast<double>(row<T>(a.log_decay, batch * a.sizes.keys + j)[query_head]);
+    }
     c[j] = sum - slope * static_cast<double>(j);
   }
   return c;

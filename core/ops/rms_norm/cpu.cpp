@@ -11,11 +11,12 @@ template <class T, class Width>
 void forward_as(const RmsNormForward& a, Width width) {
   const T scale = T(1) / static_cast<T>(a.width);
   const T eps = static_cast<T>(a.eps);
-  const T* weight = static_cast<const T*>(a.weight.data);
+  const T* weights = static_cast<const T*>(a.weight.data);
   for (std::int64_t r = 0; r < a.rows; ++r) {
     for (std::int64_t g = 0; g < a.groups; ++g) {
       const T* x = row<T>(a.x, r) + g * width;
       T* y = row<T>(a.y, r) + g * width;
+      const T* weight = weights != nullptr ? weights + g * a.weight_step : nullptr;
       T sum(0);
 #pragma omp simd reduction(+ : sum)
       for (std::int64_t i = 0; i < width; ++i) sum += x[i] * x[i];
@@ -35,13 +36,15 @@ void forward_as(const RmsNormForward& a, Width width) {
 template <class T, class Width>
 void backward_as(const RmsNormBackward& a, Width width) {
   const T scale = T(1) / static_cast<T>(a.width);
-  const T* weight = static_cast<const T*>(a.weight.data);
-  T* dweight = static_cast<T*>(a.dweight.data);
+  const T* weights = static_cast<const T*>(a.weight.data);
+  T* dweights = static_cast<T*>(a.dweight.data);
   for (std::int64_t r = 0; r < a.rows; ++r) {
     for (std::int64_t g = 0; g < a.groups; ++g) {
       const T* x = row<T>(a.x, r) + g * width;
       const T* dy = row<T>(a.dy, r) + g * width;
       const T inverse = row<T>(a.inverse, r)[g];
+      const T* weight = weights != nullptr ? weights + g * a.weight_step : nullptr;
+      T* dweight = dweights != nullptr ? dweights + g * a.weight_step : nullptr;
       if (dweight != nullptr) {
 #pragma omp simd
         for (std::int64_t i = 0; i < width; ++i) dweight[i] += dy[i] * x[i] * inverse;

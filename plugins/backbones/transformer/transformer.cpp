@@ -1,14 +1,13 @@
 // Softmax attention (Vaswani et al. 2017; layers.md 4.1), with grouped heads, a window and query/key norms as options.
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/nn/earlier.h"
 #include "core/nn/mixer.h"
 #include "core/ops/attention/attention.h"
-#include "core/ops/concat_time/concat_time.h"
 #include "core/ops/linear/linear.h"
 #include "core/ops/rms_norm/rms_norm.h"
 #include "core/plugin/manifest.h"
@@ -78,14 +77,15 @@ class Transformer final : public Mixer {
     if (contains(encoding.hook(), Hook::query_key)) qk = encoding.on_query_key(tape, qk, x, context, state);
     if (encoding.rotates_before_norm()) qk = normed(tape, qk);
 
+    const auto cached = [&](const Tensor& piece, const char* name) { return with_earlier(tape, piece, name, o_.window, state); };
     ScoreBias bias;
     if (contains(encoding.hook(), Hook::scores)) bias = encoding.score_bias(tape, x, context, state);
-    const Tensor decay = bias.log_decay ? joined(tape, bias.log_decay, "decay_cache", state) : Tensor();
+    const Tensor decay = bias.log_decay ? cached(bias.log_decay, "decay_cache") : Tensor();
     const ops::AttentionOptions options{1.0 / std::sqrt(static_cast<double>(s_.key_dim)), true, o_.window.value_or(0),
                                         bias.slopes};
     const Tensor mixed =
-        ops::attention(tape, qk.q, joined(tape, qk.k, "k_cache", state),
-                       joined(tape, heads(parts[2], s_.kv_heads), "v_cache", state), options, decay, context.starts);
+        ops::attention(tape, qk.q, cached(qk.k, "k_cache"), cached(heads(parts[2], s_.kv_heads), "v_cache"), options, decay,
+                       context.starts);
     return ops::linear(tape, mixed.reshape({x.size(0), x.size(1), s_.dim}), output_(), output_bias_());
   }
 
@@ -93,16 +93,6 @@ class Transformer final : public Mixer {
   QueryKey normed(Tape& tape, const QueryKey& qk) const {
     if (!o_.qk_norm) return qk;
     return {ops::rms_norm(tape, qk.q, q_norm_(), norm_eps), ops::rms_norm(tape, qk.k, k_norm_(), norm_eps)};
-  }
-
-  /// The earlier tokens and these. What later tokens can see of them stays in the state.
-  Tensor joined(Tape& tape, const Tensor& piece, const char* name, State* state) const {
-    if (state == nullptr) return piece;
-    const Tensor past = state->get(name);
-    const Tensor all = past ? ops::concat_time(tape, past, piece) : piece;
-    const std::int64_t hidden = o_.window ? std::max<std::int64_t>(0, all.size(1) - (*o_.window - 1)) : 0;
-    state->set(name, hidden == 0 ? all : ops::concat_time(tape, past, piece, hidden));
-    return all;
   }
 
   static constexpr double norm_eps = 1e-5;  // not the model's: layers.md 2
