@@ -40,8 +40,9 @@ inline MadeRow make_row(const Task& task, const Slice& slice, std::uint64_t seed
 /// A task plugin, the tasks that options make, and its refusals.
 class TaskPluginTest : public testing::Test {
  protected:
-  explicit TaskPluginTest(const std::string& name)
-      : registry_(load({shipped(name)})), plugin_(*registry_->find_task(name)) {}
+  explicit TaskPluginTest(const std::string& name) : TaskPluginTest(name, name) {}
+  TaskPluginTest(const std::string& name, const std::string& file)
+      : registry_(load({shipped(file)})), plugin_(*registry_->find_task(name)) {}
 
   std::unique_ptr<Task> make(const std::string& json) const {
     const auto options = read_options(plugin_, json);
