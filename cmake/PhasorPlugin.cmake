@@ -12,10 +12,17 @@ function(phasor_generate_fingerprint)
   file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${root}
     ${root}/core/base/error.h ${root}/core/base/hash.h ${root}/core/base/philox.h ${root}/core/base/portable_math.h
     ${root}/core/spec/json.h ${root}/core/spec/fields.h
-    ${root}/core/tensor/*.h ${root}/core/graph/*.h ${root}/core/nn/*.h ${root}/core/ops/*.h ${root}/core/ops/*/*.h
+    ${root}/core/tensor/*.h ${root}/core/graph/*.h ${root}/core/nn/*.h ${root}/core/ops/*/*.h
     ${root}/core/plugin/registry.h ${root}/core/plugin/manifest.h)
-  # Not seen by plugins: what only kernels or tests include.
-  list(FILTER headers EXCLUDE REGEX "/(kernel|case|vector_math|simd|tile_product)\\.h$")
+  # Of an op plugins see the header with the name of its room; what stands beside it is for kernels and tests.
+  foreach(header ${headers})
+    get_filename_component(name ${header} NAME_WE)
+    get_filename_component(room ${header} DIRECTORY)
+    get_filename_component(room ${room} NAME)
+    if(header MATCHES "^core/ops/" AND NOT name STREQUAL room)
+      list(REMOVE_ITEM headers ${header})
+    endif()
+  endforeach()
   list(SORT headers)
 
   set(list ${PHASOR_GENERATED}/public_headers.txt)
