@@ -162,7 +162,11 @@ void backward_window(const ShortConvBackward& a) {
     for (std::int64_t b = 0; b < s.batch; ++b) {
       load_history<T>(part, a.state_in, b * s.channels, a.history);
       // dz of the times t .. t+window-1; zero outside the document of t.
-      const auto dz = [&](std::int64_t t) { return row<T>(a.dz, (t + s.window) % s.window) + part.first; };
+      const auto dz = [&](std::int64_t t) {
+        const std::int64_t window = fixed > 0 ? fixed : s.window;  // a known divisor is no division
+        return row<T>(a.dz, static_cast<std::int64_t>(static_cast<std::uint64_t>(t + window) % static_cast<std::uint64_t>(window))) +
+               part.first;
+      };
       const auto clear_ring = [&] {
         for (std::int64_t j = 0; j < s.window; ++j) clear(dz(j));
       };
