@@ -95,6 +95,12 @@ void ParameterStore::initialise(std::uint64_t seed) {
         case Init::Kind::normal: return entry.init.a * random.normal(static_cast<std::uint64_t>(i));
         case Init::Kind::uniform:
           return entry.init.a + (entry.init.b - entry.init.a) * random.uniform(static_cast<std::uint64_t>(i));
+        case Init::Kind::log_of_uniform:  // a number of zero would stay zero: the least is 2^-40 of the range
+          return std::log(entry.init.a + (entry.init.b - entry.init.a) *
+                                             std::max(random.uniform(static_cast<std::uint64_t>(i)), 0x1p-40));
+        case Init::Kind::inverse_softplus:
+          return std::log(std::expm1(
+              entry.init.a * std::pow(entry.init.b / entry.init.a, random.uniform(static_cast<std::uint64_t>(i)))));
         case Init::Kind::table: return entry.init.values[static_cast<std::size_t>(i)];
       }
       return 0.0;

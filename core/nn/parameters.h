@@ -12,10 +12,10 @@ namespace phasor {
 /// How a parameter starts. Random values are a function of (seed, full name, element), so adding a parameter does not
 /// change the others.
 struct Init {
-  enum class Kind { constant, normal, uniform, table, sphere };
+  enum class Kind { constant, normal, uniform, table, sphere, log_of_uniform, inverse_softplus };
   Kind kind = Kind::constant;
-  double a = 0.0;  // constant: the value; normal: standard deviation; uniform: lower end
-  double b = 0.0;  // uniform: upper end
+  double a = 0.0;  // constant: the value; normal: standard deviation; the uniform ones: lower end
+  double b = 0.0;  // the uniform ones: upper end
   std::vector<double> values;  // table
 
   static Init zeros() { return {Kind::constant, 0.0, 0.0, {}}; }
@@ -24,6 +24,10 @@ struct Init {
   static Init uniform(double low, double high) { return {Kind::uniform, low, high, {}}; }
   /// Rows (last axis) of length one, in a direction drawn uniformly.
   static Init sphere() { return {Kind::sphere, 1.0, 0.0, {}}; }
+  /// The logarithm of a number that is uniform in [low, high): of a rate of decay that the layer takes the exponential of.
+  static Init log_of_uniform(double low, double high) { return {Kind::log_of_uniform, low, high, {}}; }
+  /// What has a softplus between low and high, drawn uniformly in the logarithm of that: of a step size.
+  static Init inverse_softplus(double low, double high) { return {Kind::inverse_softplus, low, high, {}}; }
   static Init table(std::vector<double> values) { return {Kind::table, 0.0, 0.0, std::move(values)}; }
 };
 

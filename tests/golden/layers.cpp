@@ -36,8 +36,11 @@ std::unique_ptr<Layer> make_layer(const GoldenFile& file, Dtype dtype, const Bac
   return layer;
 }
 
-std::unique_ptr<Layer> make_gla_layer(const GoldenFile& file, Dtype dtype) {
-  return make_layer(file, dtype, choose_gla(file.options), choose_encoding(*file.options.find("position_embedding")),
+using Choose = BackboneChoice (*)(const Json& options);
+
+template <Choose choose>
+std::unique_ptr<Layer> make_recurrent_layer(const GoldenFile& file, Dtype dtype) {
+  return make_layer(file, dtype, choose(file.options), choose_encoding(*file.options.find("position_embedding")),
                     file.options.find("norm_eps")->as_number());
 }
 
@@ -47,8 +50,9 @@ std::vector<Results> run_whole(const GoldenFile& file, Dtype dtype, const Layer&
   return {pass.finish()};
 }
 
-std::vector<Results> run_layer_gla(const GoldenFile& file, Dtype dtype) {
-  return run_whole(file, dtype, *make_gla_layer(file, dtype));
+template <Choose choose>
+std::vector<Results> run_recurrent_layer(const GoldenFile& file, Dtype dtype) {
+  return run_whole(file, dtype, *make_recurrent_layer<choose>(file, dtype));
 }
 
 std::vector<Results> run_layer_attention(const GoldenFile& file, Dtype dtype) {
@@ -127,8 +131,9 @@ class Decoder {
   State state_;
 };
 
-std::vector<Results> run_decode_gla(const GoldenFile& file, Dtype dtype) {
-  const auto layer = make_gla_layer(file, dtype);
+template <Choose choose>
+std::vector<Results> run_decode(const GoldenFile& file, Dtype dtype) {
+  const auto layer = make_recurrent_layer<choose>(file, dtype);
   const std::int64_t split = file.options.find("split")->as_integer(), time = file.inputs.at("x").dims[1];
   const std::string at_split = "_at_split", at_end = "_at_end";
 
@@ -179,10 +184,14 @@ std::vector<Results> run_decode_gla(const GoldenFile& file, Dtype dtype) {
 }  // namespace
 
 void add_layers(UnitTable& table) {
-  table["layer_gla"] = {run_layer_gla};
+  table["layer_gla"] = {run_recurrent_layer<choose_gla>};
+  table["layer_deltanet"] = {run_recurrent_layer<choose_deltanet>};
   table["layer_attention"] = {run_layer_attention};
   table["layer_fox"] = {run_layer_fox};
-  table["decode_gla"] = {run_decode_gla};
+  table["layer_gated_deltanet"] = {run_recurrent_layer<choose_gated_deltanet>};
+  table["decode_gla"] = {run_decode<choose_gla>};
+  table["decode_deltanet"] = {run_decode<choose_deltanet>};
+  table["decode_gated_deltanet"] = {run_decode<choose_gated_deltanet>};
 }
 
 }  // namespace phasor::golden

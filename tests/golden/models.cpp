@@ -1,6 +1,7 @@
 // Whole models: embedding, blocks, head and loss, at once and with the rows of a batch cut into parts.
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -20,6 +21,16 @@ struct Fitted {
   std::unique_ptr<Model> model;
 };
 
+/// How the mixers of the files are called.
+const std::map<std::string, BackboneChoice (*)(const Json&)>& choosers() {
+  static const std::map<std::string, BackboneChoice (*)(const Json&)> all = {{"gla", choose_gla},
+                                                                             {"deltanet", choose_deltanet},
+                                                                             {"gated_deltanet", choose_gated_deltanet},
+                                                                             {"attention", choose_transformer},
+                                                                             {"fox", choose_fox}};
+  return all;
+}
+
 std::unique_ptr<Fitted> make_model(const GoldenFile& file, Dtype dtype) {
   const Json& from = file.options;
   ModelOptions options;
@@ -31,7 +42,7 @@ std::unique_ptr<Fitted> make_model(const GoldenFile& file, Dtype dtype) {
   const Json& mixer = *from.find("attn");
   const std::string& kind = from.find("mixer")->as_string();
   const bool softmax = kind == "attention" || kind == "fox";
-  const BackboneChoice backbone = !softmax ? choose_gla(mixer) : (kind == "fox" ? choose_fox(mixer) : choose_transformer(mixer));
+  const BackboneChoice backbone = choosers().at(kind)(mixer);
   const EncodingChoice encoding =
       softmax ? choose_transformer_encoding(mixer) : choose_encoding(*mixer.find("position_embedding"));
   const MixerChoice choice{backbone.plugin, backbone.options.get(), encoding.plugin, encoding.options.get()};
@@ -153,7 +164,7 @@ std::vector<Results> run_batch_shards(const GoldenFile& file, Dtype dtype) {
 
 std::optional<std::string> missing_mixer(const GoldenFile& file) {
   const std::string& mixer = file.options.find("mixer")->as_string();
-  if (mixer == "gla" || mixer == "attention" || mixer == "fox") return std::nullopt;
+  if (choosers().contains(mixer)) return std::nullopt;
   return "the backbone " + mixer + " is not there yet";
 }
 

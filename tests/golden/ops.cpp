@@ -6,6 +6,7 @@
 #include "core/nn/model.h"
 #include "core/ops/attention/attention.h"
 #include "core/ops/cross_entropy/cross_entropy.h"
+#include "core/ops/delta_rule/delta_rule.h"
 #include "core/ops/embedding/embedding.h"
 #include "core/ops/gated_rms_norm/gated_rms_norm.h"
 #include "core/ops/gla/gla.h"
@@ -171,6 +172,23 @@ std::vector<Results> run_gla(const GoldenFile& file, Dtype dtype) {
   return all;
 }
 
+/// With and without decays: where there are none, that leaf is empty.
+std::vector<Results> run_delta_rule(const GoldenFile& file, Dtype dtype) {
+  std::vector<Results> all;
+  for (const std::int64_t chunk : {0, 8, 64}) {
+    Pass pass(file, dtype);
+    const Tensor q = pass.leaf("q");
+    const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
+    const ops::DeltaRuleResult result = ops::delta_rule(pass.tape(), q, pass.leaf("k"), pass.leaf("v"), pass.leaf("beta"),
+                                                        pass.leaf("log_g"), scale, pass.leaf("s0"), true, chunk);
+    pass.output("o", result.o);
+    pass.output("s_out", result.state);
+    all.push_back(pass.finish());
+    if (chunk != 0) all.back().what = "chunk " + std::to_string(chunk);
+  }
+  return all;
+}
+
 std::vector<Results> run_attention(const GoldenFile& file, Dtype dtype) {
   Pass pass(file, dtype);
   const Tensor q = pass.leaf("q");
@@ -202,6 +220,8 @@ void add_ops(UnitTable& table) {
   table["cross_entropy"] = {run_cross_entropy};
   table["perplexity"] = {run_perplexity};
   table["gla"] = {run_gla};
+  table["delta_rule"] = {run_delta_rule};
+  table["gated_delta_rule"] = {run_delta_rule};
   table["softmax_attention"] = {run_attention};
   table["softmax_attention_bias"] = {run_attention};
   table["forgetting_attention"] = {run_attention};

@@ -151,6 +151,41 @@ BackboneChoice choose_gla(const Json& from) {
   return choose<BackboneChoice>(plugins().find_backbone("gla"), options, "gla");
 }
 
+BackboneChoice choose_deltanet(const Json& from) {
+  const auto share = [&](std::string_view width) {
+    return from.find(width)->as_number() / from.find("hidden_size")->as_number();
+  };
+  const std::string& activation = text(from, "qk_activation");
+  Json options = Json::object();
+  options["heads"] = *from.find("num_heads");
+  options["expand_k"] = share("key_dim");
+  options["expand_v"] = share("value_dim");
+  options["short_conv"] = flag(from, "use_short_conv") ? from.find("conv_size")->as_integer() : std::int64_t{0};
+  options["conv_bias"] = *from.find("conv_bias");
+  options["activation"] = activation == "identity" ? "none" : activation;
+  options["qk_norm"] = *from.find("qk_norm");
+  options["beta"] = *from.find("use_beta");
+  options["negative_eigenvalues"] = *from.find("allow_neg_eigval");
+  options["output_gate"] = *from.find("use_gate");
+  return choose<BackboneChoice>(plugins().find_backbone("deltanet"), options, "deltanet");
+}
+
+BackboneChoice choose_gated_deltanet(const Json& from) {
+  const double dim = from.find("hidden_size")->as_number();
+  const auto share = [&](std::string_view heads, std::string_view width) {
+    return from.find(heads)->as_number() * from.find(width)->as_number() / dim;
+  };
+  Json options = Json::object();
+  options["heads"] = *from.find("num_heads");
+  options["value_heads"] = *from.find("num_v_heads");
+  options["expand_k"] = share("num_heads", "head_dim");
+  options["expand_v"] = share("num_v_heads", "head_v_dim");
+  options["short_conv"] = flag(from, "use_short_conv") ? from.find("conv_size")->as_integer() : std::int64_t{0};
+  options["negative_eigenvalues"] = *from.find("allow_neg_eigval");
+  options["output_gate"] = *from.find("use_gate");
+  return choose<BackboneChoice>(plugins().find_backbone("gated_deltanet"), options, "gated_deltanet");
+}
+
 namespace {
 Json softmax_options(const Json& from) {
   Json options = Json::object();

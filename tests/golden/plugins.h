@@ -29,6 +29,8 @@ struct BackboneChoice {
 };
 BackboneChoice choose_gla(const Json& options);
 BackboneChoice choose_fox(const Json& from);
+BackboneChoice choose_deltanet(const Json& options);
+BackboneChoice choose_gated_deltanet(const Json& options);
 BackboneChoice choose_transformer(const Json& options);
 /// A softmax layer has linear biases by an option of its own, in place of another encoding.
 EncodingChoice choose_transformer_encoding(const Json& options);

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/graph/launch.h"
+#include "core/ops/tile_product.h"
+#include "core/tensor/view.h"
+
+namespace phasor::ops {
+
+struct DeltaRuleSizes {
+  std::int64_t batch, time, heads, group;  // value heads = heads * group
+  std::int64_t key_width, value_width, chunk;
+
+  constexpr std::int64_t value_heads() const { return heads * group; }
+  constexpr std::int64_t chunks() const { return (time + chunk - 1) / chunk; }
+  /// Elements of packed matrices: rows of keys, of values, of a chunk's steps. A state has rows of values.
+  constexpr std::int64_t keys(std::int64_t rows) const { return rows * tile::stride(key_width); }
+  constexpr std::int64_t values(std::int64_t rows) const { return rows * tile::stride(value_width); }
+  constexpr std::int64_t steps(std::int64_t rows) const { return rows * tile::stride(chunk); }
+  constexpr std::int64_t state() const { return values(key_width); }
+  constexpr std::int64_t forward_scratch() const {
+    return keys(2 * chunk) + values(3 * chunk) + steps(3 * chunk + key_width + 3) + state() + key_width;
+  }
+  constexpr std::int64_t backward_scratch() const {
+    return keys(4 * chunk + 2 * value_width) + values(4 * chunk) + steps(5 * chunk + key_width + value_width + 8) + state() +
+           key_width;
+  }
+};
+
+struct DeltaRuleForward {
+  View q, k, v;           // rows [batch * time] of [heads, width]
+  View beta, log_decay;   // rows [batch * time] of [value_heads]; absent: ones, zeros
+  View state_in;          // rows [batch * value_heads] of [key_width, value_width]; absent: zeros
+  View starts;            // i32 rows [batch] of [time]; absent: one document per row
+  View o;
+  View state_out;  // absent when not wanted
+  View kept;       // rows [batch * value_heads] of [chunks, state]: the state before each chunk; absent: not kept
+  View errors;     // rows [batch * value_heads] of [time, packed row of values]: e_t; absent: not kept
+  View scratch;    // one row of forward_scratch()
+  DeltaRuleSizes sizes;
+  double scale;
+};
+
+struct DeltaRuleBackward {
+  View q, k, beta, log_decay, starts, kept, errors;
+  View d_o;                                     // absent when only the state was used
+  View d_state;                                 // absent when no gradient arrived
+  View scratch;                                 // one row of backward_scratch()
+  View dq, dk, dv, dbeta, dlog_decay, dstate_in;  // each absent when not wanted
+  bool add_q, add_k, add_v, add_beta, add_log_decay, add_state;  // add to what is there; otherwise overwrite
+  DeltaRuleSizes sizes;
+  double scale;
+};
+
+extern const Kernel<DeltaRuleForward> delta_rule_forward;
+extern const Kernel<DeltaRuleBackward> delta_rule_backward;
+
+}  // namespace phasor::ops
