@@ -55,11 +55,13 @@ Problem random_problem(const Sizes& s, unsigned seed) {
     for (std::int64_t r = 0; r < steps; ++r) {
       double square = 0.0;
       for (std::int64_t i = 0; i < s.key; ++i) square += all[place(r * s.key + i)] * all[place(r * s.key + i)];
-      for (std::int64_t i = 0; i < s.key; ++i) all[place(r * s.key + i)] = rounded(all[place(r * s.key + i)] / std::sqrt(square));
+      for (std::int64_t i = 0; i < s.key; ++i)
+        all[place(r * s.key + i)] = rounded(all[place(r * s.key + i)] / std::sqrt(square));
     }
     return all;
   };
-  Problem p{s, unit(), unit(), normal(steps * s.value, engine), normal(steps, engine), {}, normal(states, engine), {}, {}};
+  Problem p{s,  unit(), unit(), normal(steps * s.value, engine), normal(steps, engine), {}, normal(states, engine),
+            {}, {}};
   if (s.decay) p.log_decay = normal(steps, engine);
   p.d_o = normal(steps * s.value, engine);
   p.d_state = normal(states, engine);
@@ -68,8 +70,8 @@ Problem random_problem(const Sizes& s, unsigned seed) {
   return p;
 }
 
-/// The recurrence and its derivative, in double, one step after the other. Columns of the state do not meet, so one column
-/// at a time is kept for every step.
+/// The recurrence and its derivative, in double, one step after the other. Columns of the state do not meet, so one
+/// column at a time is kept for every step.
 Answer oracle(const Problem& p) {
   const Sizes& s = p.sizes;
   const double scale = scale_of(s);
@@ -103,7 +105,8 @@ Answer oracle(const Problem& p) {
       for (std::int64_t t = s.time - 1; t >= 0; --t) {
         const std::int64_t step = t * s.heads + head;
         const double *q = &p.q[place(step * s.key)], *k = &p.k[place(step * s.key)];
-        const double out = scale * p.d_o[place(step * s.value + j)], beta = p.beta[place(step)], decay = decays[place(step)];
+        const double out = scale * p.d_o[place(step * s.value + j)], beta = p.beta[place(step)],
+                     decay = decays[place(step)];
         double along = 0.0;
         for (std::int64_t i = 0; i < s.key; ++i) {
           a.dq[place(step * s.key + i)] += out * states[place((t + 1) * s.key + i)];
@@ -143,8 +146,8 @@ void append(Values& to, const Tensor& from) {
                                               : static_cast<double>(row<float>(from.view(), r)[i]));
 }
 
-/// The op over the pieces [0, cuts[0]), [cuts[0], cuts[1]), .., the state carried from one to the next; `documents`: where
-/// documents begin (one piece then).
+/// The op over the pieces [0, cuts[0]), [cuts[0], cuts[1]), .., the state carried from one to the next; `documents`:
+/// where documents begin (one piece then).
 Answer run(const Problem& p, Dtype dtype, std::int64_t chunk, std::vector<std::int64_t> cuts = {},
            const std::vector<std::int64_t>& documents = {}) {
   const Sizes& s = p.sizes;
@@ -158,7 +161,8 @@ Answer run(const Problem& p, Dtype dtype, std::int64_t chunk, std::vector<std::i
   if (!documents.empty()) {
     starts = tape.zeros({1, s.time}, Dtype::i32);
     for (const std::int64_t begin : documents)
-      std::fill(starts.as<std::int32_t>() + begin, starts.as<std::int32_t>() + s.time, static_cast<std::int32_t>(begin));
+      std::fill(starts.as<std::int32_t>() + begin, starts.as<std::int32_t>() + s.time,
+                static_cast<std::int32_t>(begin));
   }
   std::vector<std::array<Tensor, 5>> inputs;
   std::vector<std::pair<Tensor, Tensor>> seeds;
@@ -171,8 +175,8 @@ Answer run(const Problem& p, Dtype dtype, std::int64_t chunk, std::vector<std::i
     const auto leaf = [&](const Shape& shape, const Values& from, std::int64_t width) {
       return tape.variable(to_tensor(tape, shape, from.data() + at * width));
     };
-    inputs.push_back({leaf(keys, p.q, s.key), leaf(keys, p.k, s.key), leaf(values, p.v, s.value), leaf(steps, p.beta, 1),
-                      s.decay ? leaf(steps, p.log_decay, 1) : Tensor()});
+    inputs.push_back({leaf(keys, p.q, s.key), leaf(keys, p.k, s.key), leaf(values, p.v, s.value),
+                      leaf(steps, p.beta, 1), s.decay ? leaf(steps, p.log_decay, 1) : Tensor()});
     const auto& in = inputs.back();
     const DeltaRuleResult result =
         delta_rule(tape, in[0], in[1], in[2], in[3], in[4], scale_of(s), state, true, chunk, starts);

@@ -19,7 +19,8 @@ OpCase make(const std::string& name, std::int64_t batch, std::int64_t time, std:
   op.reference = [=](std::span<const Array> in) {
     Array y = in[0];
     for (std::size_t at = 0; at < y.values.size(); ++at) {
-      const std::size_t i = at % static_cast<std::size_t>(row), h = i * static_cast<std::size_t>(heads) / static_cast<std::size_t>(row);
+      const std::size_t i = at % static_cast<std::size_t>(row),
+                        h = i * static_cast<std::size_t>(heads) / static_cast<std::size_t>(row);
       y.values[at] = -std::exp(in[2].values[h]) * std::log1p(std::exp(in[0].values[at] + in[1].values[i]));
     }
     return std::vector{y};

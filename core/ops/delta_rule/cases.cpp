@@ -114,22 +114,31 @@ std::vector<OpCase> delta_rule_cases() {
       add("chunk_" + std::to_string(chunk),
           {.batch = 2, .time = 37, .heads = 2, .key = 8, .value = 8, .chunk = chunk, .state_in = true});
     for (const std::int64_t chunk : {0, 1, 5, 16})
-      add("packed_chunk_" + std::to_string(chunk),
-          {.batch = 3, .time = 37, .heads = 2, .key = 7, .value = 13, .chunk = chunk, .state_in = true, .packed = true});
+      add("packed_chunk_" + std::to_string(chunk), {.batch = 3,
+                                                    .time = 37,
+                                                    .heads = 2,
+                                                    .key = 7,
+                                                    .value = 13,
+                                                    .chunk = chunk,
+                                                    .state_in = true,
+                                                    .packed = true});
     add("no_batch", {.batch = 0, .time = 5, .key = 4, .value = 4});
     add("one_by_one", {.batch = 2, .time = 7, .state_in = true});
     add("odd", {.batch = 2, .time = 19, .heads = 3, .key = 7, .value = 13, .chunk = 8, .state_in = true});
     add("no_state", {.batch = 2, .time = 20, .heads = 2, .key = 16, .value = 16, .want_state = false});
     add("no_beta", {.time = 20, .heads = 2, .key = 16, .value = 8, .beta = false, .state_in = true});
     add("negative", {.time = 40, .heads = 2, .key = 8, .value = 16, .state_in = true, .largest_beta = 2.0});
-    add("grouped", {.batch = 2, .time = 21, .heads = 2, .group = 3, .key = 12, .value = 10, .chunk = 8, .state_in = true});
+    add("grouped",
+        {.batch = 2, .time = 21, .heads = 2, .group = 3, .key = 12, .value = 10, .chunk = 8, .state_in = true});
     add("packed_grouped", {.batch = 2, .time = 33, .heads = 1, .group = 2, .key = 8, .value = 16, .packed = true});
     add("packed_no_time", {.batch = 2, .time = 0, .state_in = true, .packed = true});
     add("width_32", {.time = 20, .heads = 2, .key = 32, .value = 32, .state_in = true});
     add("wide_keys", {.time = 11, .key = 65, .value = 9, .chunk = 8, .state_in = true});
     add("wide_values", {.time = 11, .key = 5, .value = 65, .chunk = 8, .state_in = true});
   }
-  cases.push_back(make("gated_strong", {.time = 40, .heads = 2, .key = 8, .value = 8, .decay = true, .state_in = true, .strongest = -40.0}));
+  cases.push_back(
+      make("gated_strong",
+           {.time = 40, .heads = 2, .key = 8, .value = 8, .decay = true, .state_in = true, .strongest = -40.0}));
   return cases;
 }
 

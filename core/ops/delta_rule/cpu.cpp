@@ -2,10 +2,11 @@
 #include <utility>
 
 #include "core/ops/delta_rule/kernel.h"
+#include "core/ops/tile_solve.h"
 #include "core/ops/vector_math.h"
 
-// Chunk by chunk, every part a product of small matrices (docs/delta.md). Within a chunk of n steps, with L_ij the decay
-// from step j to step i, b_i that from before the chunk to i, and Q already multiplied by the scale:
+// Chunk by chunk, every part a product of small matrices (docs/delta.md). Within a chunk of n steps, with L_ij the
+// decay from step j to step i, b_i that from before the chunk to i, and Q already multiplied by the scale:
 //     P = tril(Q K^T (.) L),  M = stril(K K^T (.) L),  e = V - b K S_0 - M U,  U = beta e,  O = b Q S_0 + P U,
 //     S_n = b_n S_0 + (L_n K)^T U
 // Queries and keys stand in one matrix of 2 n rows, since they meet the same matrices.
@@ -15,13 +16,9 @@ namespace phasor::ops {
 namespace {
 
 using tile::Into;
-using tile::lanes;
 using tile::Left;
-using tile::load;
 using tile::Range;
 using tile::Rows;
-using tile::store;
-using tile::Vector;
 
 template <class T>
 T* next(T*& at, std::int64_t size) {
@@ -107,85 +104,6 @@ void write(const View& to, std::int64_t first, std::int64_t head, std::int64_t c
     T& y = row<T>(to, first + t)[head];
     y = add ? y + from[t] : from[t];
   }
-}
-
-// A substitution: for rows r = 0, 1, ..: z_r -= sum_{p < r} lower_rp x_p, x_r = factor_r z_r. As in tile::product, six
-// rows times two vectors stay in registers. With negative strides it runs from the last row to the first.
-template <class T>
-struct Substitution {
-  Left<T> lower;
-  Rows<T> z, x;
-  const T* factors;
-  std::int64_t factor_step;
-};
-
-template <class T, std::size_t rows, std::size_t columns>
-void register_solve(const Substitution<T>& s, std::int64_t first, std::int64_t column) {
-  Vector<T> sum[rows][columns];
-  T* z = s.z.data + first * s.z.stride + column;
-  T* x = s.x.data + first * s.x.stride + column;
-  const T* lower = s.lower.data + first * s.lower.row;
-  const auto at = [](std::int64_t stride, std::size_t r, std::size_t j) {
-    return static_cast<std::int64_t>(r) * stride + static_cast<std::int64_t>(j) * lanes<T>;
-  };
-#pragma GCC unroll 6
-  for (std::size_t r = 0; r < rows; ++r)
-#pragma GCC unroll 2
-    for (std::size_t j = 0; j < columns; ++j) sum[r][j] = load(z + at(s.z.stride, r, j));
-  for (std::int64_t p = 0; p < first; ++p) {
-    const T* known = s.x.data + p * s.x.stride + column;
-    Vector<T> value[columns];
-#pragma GCC unroll 2
-    for (std::size_t j = 0; j < columns; ++j) value[j] = load(known + at(0, 0, j));
-#pragma GCC unroll 6
-    for (std::size_t r = 0; r < rows; ++r) {
-      const T factor = lower[static_cast<std::int64_t>(r) * s.lower.row + p * s.lower.depth];
-#pragma GCC unroll 2
-      for (std::size_t j = 0; j < columns; ++j) sum[r][j] -= value[j] * factor;
-    }
-  }
-  Vector<T> solved[rows][columns];
-#pragma GCC unroll 6
-  for (std::size_t r = 0; r < rows; ++r) {
-#pragma GCC unroll 6
-    for (std::size_t p = 0; p < r; ++p) {
-      const T factor =
-          lower[static_cast<std::int64_t>(r) * s.lower.row + (first + static_cast<std::int64_t>(p)) * s.lower.depth];
-#pragma GCC unroll 2
-      for (std::size_t j = 0; j < columns; ++j) sum[r][j] -= solved[p][j] * factor;
-    }
-    const T factor = s.factors[(first + static_cast<std::int64_t>(r)) * s.factor_step];
-#pragma GCC unroll 2
-    for (std::size_t j = 0; j < columns; ++j) {
-      solved[r][j] = sum[r][j] * factor;
-      store(z + at(s.z.stride, r, j), sum[r][j]);
-      store(x + at(s.x.stride, r, j), solved[r][j]);
-    }
-  }
-}
-
-template <class T, std::size_t columns>
-void register_solve_rows(std::int64_t rows, const Substitution<T>& s, std::int64_t first, std::int64_t column) {
-  switch (rows) {
-    case 1: return register_solve<T, 1, columns>(s, first, column);
-    case 2: return register_solve<T, 2, columns>(s, first, column);
-    case 3: return register_solve<T, 3, columns>(s, first, column);
-    case 4: return register_solve<T, 4, columns>(s, first, column);
-    case 5: return register_solve<T, 5, columns>(s, first, column);
-    default: return register_solve<T, 6, columns>(s, first, column);
-  }
-}
-
-template <class T>
-void solve(std::int64_t rows, std::int64_t columns, const Substitution<T>& s) {
-  constexpr std::int64_t pair = 2 * lanes<T>;
-  for (std::int64_t j = 0; j < columns; j += pair)
-    for (std::int64_t i = 0; i < rows; i += tile::row_block) {
-      if (columns - j >= pair)
-        register_solve_rows<T, 2>(rows - i, s, i, j);
-      else
-        register_solve_rows<T, 1>(rows - i, s, i, j);
-    }
 }
 
 /// Steps begin .. end-1 of a row: a chunk of one document, counted from where the document begins.
@@ -278,7 +196,7 @@ struct Chunk {
   Rows<T> scores;   // [2n][n]: P, then M
   Rows<T> u;        // [n][values]: beta_i e_i
   Decays<T> decays;
-  T* factors;       // [key_width]
+  T* factors;  // [key_width]
 
   Chunk(T*& scratch, const DeltaRuleSizes& s)
       : qk{next(scratch, s.keys(2 * s.chunk)), tile::stride(s.key_width)},
@@ -350,10 +268,13 @@ void forward_part(const DeltaRuleForward& a, const ForwardWork<T>& w, const View
 #pragma omp simd
     for (std::int64_t j = 0; j < s.value_width; ++j) e[j] = x[j] - since * e[j];
   }
-  solve<T>(n, width, {rows_of(below(c.scores, n)), errors, c.u, d.beta, 1});
+  tile::solve<T>(n, width, {rows_of(below(c.scores, n)), errors, c.u, d.beta, 1});
   tile::product<T, Into::rescale>(
       n, width, rows_of(c.scores), fixed(c.u), w.reads,
-      [=](std::int64_t i, std::int64_t) { return Range{0, last_step(i, n) + 1}; }, d.since);
+      [=](std::int64_t i, std::int64_t) {
+        return Range{0, last_step(i, n) + 1};
+      },
+      d.since);
   unpack(n, s.value_width, w.reads, T(1), false, head_of<T>(a.o, first, value_head, s.value_width));
   for (std::int64_t i = 0; i < n; ++i) {
     T* u = c.u.data + i * c.u.stride;
@@ -361,7 +282,10 @@ void forward_part(const DeltaRuleForward& a, const ForwardWork<T>& w, const View
   }
   tile::product<T, Into::rescale>(
       s.key_width, width, columns_of(below(c.qk, n)), fixed(c.u), w.state,
-      [=](std::int64_t, std::int64_t) { return Range{0, n}; }, c.factors);
+      [=](std::int64_t, std::int64_t) {
+        return Range{0, n};
+      },
+      c.factors);
 }
 
 template <class T>
@@ -397,14 +321,14 @@ void forward(const DeltaRuleForward& a) {
 template <class T>
 struct BackwardWork {
   Chunk<T> chunk;
-  Rows<T> dscores;       // [2n][n]: gradients of P and M
-  Rows<T> pulls;         // [2n][values]: dO, then the gradient of e
-  Rows<T> slopes;        // [n][values]: D_i^T k_i
-  Rows<T> u_columns;     // [values][n]
-  Rows<T> dqk;           // [2n][keys]
-  Rows<T> flat, turned;  // [values][keys]: S_0, and the gradient of S_n, transposed
-  Rows<T> slope;         // [keys][values]: the gradient of S_n, then of S_0
-  T *dbeta, *dgate;      // [n]
+  Rows<T> dscores;              // [2n][n]: gradients of P and M
+  Rows<T> pulls;                // [2n][values]: dO, then the gradient of e
+  Rows<T> slopes;               // [n][values]: D_i^T k_i
+  Rows<T> u_columns;            // [values][n]
+  Rows<T> dqk;                  // [2n][keys]
+  Rows<T> flat, turned;         // [values][keys]: S_0, and the gradient of S_n, transposed
+  Rows<T> slope;                // [keys][values]: the gradient of S_n, then of S_0
+  T *dbeta, *dgate;             // [n]
   T *ahead, *behind, *columns;  // [n]: parts of the decays' gradients
 
   BackwardWork(T* scratch, const DeltaRuleSizes& s)
@@ -421,13 +345,16 @@ struct BackwardWork {
   }
 };
 
-/// Gradients of e_i, and with them of v and beta:  D_i^T k_i = sum_{j >= i} P_ji dO_j + L_ni D_n^T k_i - sum_{j > i} M_ji de_j.
+/// Gradients of e_i, and with them of v and beta:
+///     D_i^T k_i = sum_{j >= i} P_ji dO_j + L_ni D_n^T k_i - sum_{j > i} M_ji de_j
 template <class T>
 void pull_errors(const DeltaRuleSizes& s, const BackwardWork<T>& w, const T* errors, std::int64_t n) {
   const Chunk<T>& c = w.chunk;
   const std::int64_t width = vectors_of(s.value_width);
   tile::product<T, Into::overwrite>(n, width, rows_of(below(c.qk, n)), fixed(w.slope), w.slopes,
-                                    [&](std::int64_t, std::int64_t) { return Range{0, s.key_width}; });
+                                    [&](std::int64_t, std::int64_t) {
+                                      return Range{0, s.key_width};
+                                    });
   for (std::int64_t i = 0; i < n; ++i) {
     T* slope = w.slopes.data + i * w.slopes.stride;
     T* u = c.u.data + i * c.u.stride;
@@ -436,16 +363,19 @@ void pull_errors(const DeltaRuleSizes& s, const BackwardWork<T>& w, const T* err
     w.behind[i] = dot(width, u, slope);
   }
   tile::product<T, Into::add>(n, width, columns_of(c.scores), fixed(w.pulls), w.slopes,
-                              [=](std::int64_t j, std::int64_t) { return Range{j, n}; });
+                              [=](std::int64_t j, std::int64_t) {
+                                return Range{j, n};
+                              });
   const Rows<T> m = below(c.scores, n), de = below(w.pulls, n);
   const std::int64_t last = n - 1;
-  solve<T>(n, width,
-           {{m.data + last * m.stride + last, -1, -m.stride},
-            {w.slopes.data + last * w.slopes.stride, -w.slopes.stride},
-            {de.data + last * de.stride, -de.stride},
-            c.decays.beta + last,
-            -1});
-  for (std::int64_t i = 0; i < n; ++i) w.dbeta[i] = dot(width, errors + s.values(i), w.slopes.data + i * w.slopes.stride);
+  tile::solve<T>(n, width,
+                 {{m.data + last * m.stride + last, -1, -m.stride},
+                  {w.slopes.data + last * w.slopes.stride, -w.slopes.stride},
+                  {de.data + last * de.stride, -de.stride},
+                  c.decays.beta + last,
+                  -1});
+  for (std::int64_t i = 0; i < n; ++i)
+    w.dbeta[i] = dot(width, errors + s.values(i), w.slopes.data + i * w.slopes.stride);
 }
 
 /// Gradients of P and M, times their decays. The gradient of a decay is a sum over all paths that pass it: from a step
@@ -493,7 +423,9 @@ void pull_keys(const DeltaRuleSizes& s, const BackwardWork<T>& w, const T* start
     }
   }
   tile::product<T, Into::add>(2 * n, width, rows_of(w.dscores), fixed(below(c.qk, n)), w.dqk,
-                              [=](std::int64_t r, std::int64_t) { return Range{0, last_step(r, n) + 1}; });
+                              [=](std::int64_t r, std::int64_t) {
+                                return Range{0, last_step(r, n) + 1};
+                              });
   for (std::int64_t i = 0; i < n; ++i) {
     T* u = c.u.data + i * c.u.stride;
     scale_row(vectors_of(s.value_width), c.decays.row_of(n - 1)[i], u, u);
@@ -531,7 +463,10 @@ void pull_state(const DeltaRuleSizes& s, const BackwardWork<T>& w, bool fresh, s
   }
   tile::product<T, Into::rescale>(
       s.key_width, vectors_of(s.value_width), columns_of(c.qk), fixed(w.pulls), w.slope,
-      [=](std::int64_t, std::int64_t) { return Range{0, 2 * n}; }, c.factors);
+      [=](std::int64_t, std::int64_t) {
+        return Range{0, 2 * n};
+      },
+      c.factors);
 }
 
 template <class T>
@@ -568,7 +503,8 @@ void backward_head(const DeltaRuleBackward& a, std::int64_t batch, std::int64_t 
     end = part.begin;
   }
   if (a.dstate_in.data != nullptr)
-    unpack(s.key_width, s.value_width, w.slope, T(1), a.add_state, Rows<T>{row<T>(a.dstate_in, state_row), s.value_width});
+    unpack(s.key_width, s.value_width, w.slope, T(1), a.add_state,
+           Rows<T>{row<T>(a.dstate_in, state_row), s.value_width});
 }
 
 template <class T>

@@ -12,30 +12,34 @@ DeltaRuleSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const
                         const Tensor& state_in, const Tensor& starts, std::int64_t chunk) {
   const Shape& keys = k.shape();
   PHASOR_CHECK(q.shape().rank() == 4 && keys.rank() == 4 && v.shape().rank() == 4,
-               "delta_rule wants [batch, time, heads, width], not q " + q.shape().text() + ", k " + keys.text() + ", v " +
-                   v.shape().text());
+               "delta_rule wants [batch, time, heads, width], not q " + q.shape().text() + ", k " + keys.text() +
+                   ", v " + v.shape().text());
   const std::int64_t batch = keys[0], time = keys[1], heads = keys[2], key_width = keys[3];
   const std::int64_t value_heads = v.size(2), value_width = v.size(3);
   PHASOR_CHECK(heads > 0 && key_width > 0 && value_width > 0, "delta_rule wants heads with elements: k " + keys.text());
   PHASOR_CHECK(q.shape() == keys, "delta_rule queries " + q.shape().text() + " for keys " + keys.text());
-  PHASOR_CHECK(v.shape() == Shape({batch, time, value_heads, value_width}) && value_heads > 0 && value_heads % heads == 0,
-               "delta_rule values " + v.shape().text() + " for keys " + keys.text());
+  PHASOR_CHECK(
+      v.shape() == Shape({batch, time, value_heads, value_width}) && value_heads > 0 && value_heads % heads == 0,
+      "delta_rule values " + v.shape().text() + " for keys " + keys.text());
   const Shape steps{batch, time, value_heads};
-  PHASOR_CHECK(!beta || beta.shape() == steps, "delta_rule beta " + beta.shape().text() + " for values " + v.shape().text());
+  PHASOR_CHECK(!beta || beta.shape() == steps,
+               "delta_rule beta " + beta.shape().text() + " for values " + v.shape().text());
   PHASOR_CHECK(!log_decay || log_decay.shape() == steps,
                "delta_rule decays " + log_decay.shape().text() + " for values " + v.shape().text());
-  PHASOR_CHECK(!state_in || state_in.shape() == Shape({batch, value_heads, key_width, value_width}),
-               "delta_rule state " + state_in.shape().text() + " for keys " + keys.text() + ", values " + v.shape().text());
-  PHASOR_CHECK(!starts || (starts.shape() == Shape({batch, time}) && starts.dtype() == Dtype::i32),
-               "delta_rule starts " + starts.shape().text() + " " + name_of(starts.dtype()) + " for keys " + keys.text());
+  PHASOR_CHECK(
+      !state_in || state_in.shape() == Shape({batch, value_heads, key_width, value_width}),
+      "delta_rule state " + state_in.shape().text() + " for keys " + keys.text() + ", values " + v.shape().text());
+  PHASOR_CHECK(
+      !starts || (starts.shape() == Shape({batch, time}) && starts.dtype() == Dtype::i32),
+      "delta_rule starts " + starts.shape().text() + " " + name_of(starts.dtype()) + " for keys " + keys.text());
   PHASOR_CHECK(chunk >= 0, "delta_rule chunk is negative");
   if (chunk == 0) chunk = std::max(key_width, value_width) <= 32 ? 16 : 32;  // docs/delta.md
   chunk = std::clamp<std::int64_t>(chunk, 1, std::max<std::int64_t>(time, 1));
   return {batch, time, heads, value_heads / heads, key_width, value_width, chunk};
 }
 
-/// Operations of all heads and tokens (an addition and a multiplication each): `states` products with a state, and `pairs`
-/// products with a triangle of scores for keys and for values.
+/// Operations of all heads and tokens (an addition and a multiplication each): `states` products with a state, and
+/// `pairs` products with a triangle of scores for keys and for values.
 double work_of(const DeltaRuleSizes& s, double states, double pairs) {
   const auto key = static_cast<double>(s.key_width), value = static_cast<double>(s.value_width);
   return 2.0 * static_cast<double>(s.batch * s.time * s.value_heads()) *
@@ -48,7 +52,8 @@ DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const T
                            const Tensor& log_decay, double scale, const Tensor& state_in, bool want_state,
                            std::int64_t chunk, const Tensor& starts) {
   const DeltaRuleSizes s = sizes_of(q, k, v, beta, log_decay, state_in, starts, chunk);
-  const Tensor o = tape.output({s.batch, s.time, s.value_heads(), s.value_width}, {&q, &k, &v, &beta, &log_decay, &state_in});
+  const Tensor o =
+      tape.output({s.batch, s.time, s.value_heads(), s.value_width}, {&q, &k, &v, &beta, &log_decay, &state_in});
   Tensor state;
   if (want_state) {
     state = tape.output({s.batch, s.value_heads(), s.key_width, s.value_width}, {&k, &v, &beta, &log_decay, &state_in});
@@ -79,7 +84,8 @@ DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const T
   tape.record([=](Tape& t) {
     const Tensor d_o = t.take(o), d_state = t.take(state);
     if (!d_o && !d_state) return;
-    const auto dq = t.gradient(q), dk = t.gradient(k), dv = t.gradient(v), db = t.gradient(beta), dg = t.gradient(log_decay);
+    const auto dq = t.gradient(q), dk = t.gradient(k), dv = t.gradient(v), db = t.gradient(beta),
+               dg = t.gradient(log_decay);
     const auto d_in = t.gradient(state_in);
     const Tensor memory = t.empty({s.backward_scratch()});
     launch(t.stream(), delta_rule_backward,
@@ -107,7 +113,8 @@ DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const T
             .add_state = d_in.accumulate,
             .sizes = s,
             .scale = scale},
-           {work_of(s, 6.0, 5.0), moved(q, k, beta, log_decay, starts, kept, errors, d_o, d_state, dq, dk, dv, db, dg, d_in)});
+           {work_of(s, 6.0, 5.0),
+            moved(q, k, beta, log_decay, starts, kept, errors, d_o, d_state, dq, dk, dv, db, dg, d_in)});
   });
   return {o, state};
 }

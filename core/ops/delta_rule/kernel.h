@@ -24,16 +24,16 @@ struct DeltaRuleSizes {
     return keys(2 * chunk) + values(3 * chunk) + steps(3 * chunk + key_width + 3) + state() + key_width;
   }
   constexpr std::int64_t backward_scratch() const {
-    return keys(4 * chunk + 2 * value_width) + values(4 * chunk) + steps(5 * chunk + key_width + value_width + 8) + state() +
-           key_width;
+    return keys(4 * chunk + 2 * value_width) + values(4 * chunk) + steps(5 * chunk + key_width + value_width + 8) +
+           state() + key_width;
   }
 };
 
 struct DeltaRuleForward {
-  View q, k, v;           // rows [batch * time] of [heads, width]
-  View beta, log_decay;   // rows [batch * time] of [value_heads]; absent: ones, zeros
-  View state_in;          // rows [batch * value_heads] of [key_width, value_width]; absent: zeros
-  View starts;            // i32 rows [batch] of [time]; absent: one document per row
+  View q, k, v;          // rows [batch * time] of [heads, width]
+  View beta, log_decay;  // rows [batch * time] of [value_heads]; absent: ones, zeros
+  View state_in;         // rows [batch * value_heads] of [key_width, value_width]; absent: zeros
+  View starts;           // i32 rows [batch] of [time]; absent: one document per row
   View o;
   View state_out;  // absent when not wanted
   View kept;       // rows [batch * value_heads] of [chunks, state]: the state before each chunk; absent: not kept
@@ -45,10 +45,10 @@ struct DeltaRuleForward {
 
 struct DeltaRuleBackward {
   View q, k, beta, log_decay, starts, kept, errors;
-  View d_o;                                     // absent when only the state was used
-  View d_state;                                 // absent when no gradient arrived
-  View scratch;                                 // one row of backward_scratch()
-  View dq, dk, dv, dbeta, dlog_decay, dstate_in;  // each absent when not wanted
+  View d_o;                                                      // absent when only the state was used
+  View d_state;                                                  // absent when no gradient arrived
+  View scratch;                                                  // one row of backward_scratch()
+  View dq, dk, dv, dbeta, dlog_decay, dstate_in;                 // each absent when not wanted
   bool add_q, add_k, add_v, add_beta, add_log_decay, add_state;  // add to what is there; otherwise overwrite
   DeltaRuleSizes sizes;
   double scale;

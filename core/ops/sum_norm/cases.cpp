@@ -38,8 +38,8 @@ OpCase short_vectors() {
 }  // namespace
 
 std::vector<OpCase> sum_norm_cases() {
-  return {make("no_rows", {0, 8}),         make("one", {1, 1}, 1e-2),           make("odd", {7, 65}),
-          make("heads", {2, 5, 3, 8}),     make("heads_odd", {2, 3, 4, 7}),     short_vectors()};
+  return {make("no_rows", {0, 8}),     make("one", {1, 1}, 1e-2),       make("odd", {7, 65}),
+          make("heads", {2, 5, 3, 8}), make("heads_odd", {2, 3, 4, 7}), short_vectors()};
 }
 
 }  // namespace phasor::ops

@@ -36,7 +36,8 @@ class DeltaNet final : public Mixer {
       f.integer("heads", heads, "heads", Range::at_least(1));
       f.number("expand_k", expand_k, "width of all keys, as a multiple of dim", Range::above(0.0));
       f.number("expand_v", expand_v, "width of all values, as a multiple of dim", Range::above(0.0));
-      f.integer("short_conv", short_conv, "taps of the causal convolution on q, k and v; 0 = none", Range::between(0, 64));
+      f.integer("short_conv", short_conv, "taps of the causal convolution on q, k and v; 0 = none",
+                Range::between(0, 64));
       f.boolean("conv_bias", conv_bias, "the convolutions have a bias");
       f.choice("activation", activation, {"silu", "relu", "elu", "none"},
                "of queries and keys, after the convolution; elu is elu + 1. Values always have silu");
@@ -114,15 +115,16 @@ class DeltaNet final : public Mixer {
     if (o_.qk_norm == "l2") qk = {ops::l2_norm(tape, qk.q, 1e-6), ops::l2_norm(tape, qk.k, 1e-6)};
 
     Tensor beta;
-    if (o_.beta) beta = ops::sigmoid(tape, parts.back());
+    if (o_.beta) beta = ops::sigmoid(tape, parts[widths_.size() - 1]);
     if (o_.negative_eigenvalues) beta = ops::scale(tape, beta, 2.0);
     const double scale = 1.0 / std::sqrt(static_cast<double>(s_.key_dim));
-    const auto mixed = ops::delta_rule(tape, qk.q, qk.k, v, beta, {}, scale, state == nullptr ? Tensor() : state->get("s"),
-                                       state != nullptr, 0, context.starts);
+    const auto mixed =
+        ops::delta_rule(tape, qk.q, qk.k, v, beta, {}, scale, state == nullptr ? Tensor() : state->get("s"),
+                        state != nullptr, 0, context.starts);
     if (state != nullptr) state->set("s", mixed.state);
 
-    const Tensor normed = o_.output_gate ? ops::gated_rms_norm(tape, mixed.o, heads(parts[3], s_.value_dim), norm_(), eps_,
-                                                              ops::GateKind::silu, ops::GateOrder::norm_first)
+    const Tensor normed = o_.output_gate ? ops::gated_rms_norm(tape, mixed.o, heads(parts[3], s_.value_dim), norm_(),
+                                                               eps_, ops::GateKind::silu, ops::GateOrder::norm_first)
                                          : ops::rms_norm(tape, mixed.o, norm_(), eps_);
     return ops::linear(tape, normed.reshape({x.size(0), x.size(1), s_.heads * s_.value_dim}), output_(), {});
   }
@@ -142,8 +144,9 @@ class DeltaNet final : public Mixer {
   Tensor convolve(Tape& tape, const Tensor& x, const Convolution& conv, bool silu, const SequenceContext& context,
                   State* state) const {
     if (o_.short_conv == 0) return silu ? ops::silu(tape, x) : x;
-    const auto result = ops::short_conv(tape, x, conv.weight(), conv.bias(), silu,
-                                        state == nullptr ? Tensor() : state->get(conv.name), state != nullptr, context.starts);
+    const auto result =
+        ops::short_conv(tape, x, conv.weight(), conv.bias(), silu, state == nullptr ? Tensor() : state->get(conv.name),
+                        state != nullptr, context.starts);
     if (state != nullptr) state->set(conv.name, result.state);
     return result.y;
   }

@@ -1,4 +1,5 @@
-// Gated DeltaNet (Yang et al. 2025; layers.md 5.7): the delta rule on a state that decays, by one factor per head and step.
+// Gated DeltaNet (Yang et al. 2025; layers.md 5.7): the delta rule on a state that decays, by one factor per head and
+// step.
 
 #include <cmath>
 #include <optional>
@@ -34,7 +35,8 @@ class GatedDeltaNet final : public Mixer {
 
     void fields(FieldList& f) {
       f.integer("heads", heads, "query and key heads", Range::at_least(1));
-      f.integer("value_heads", value_heads, "value heads, each with a state; not set: as many as heads", Range::at_least(1));
+      f.integer("value_heads", value_heads, "value heads, each with a state; not set: as many as heads",
+                Range::at_least(1));
       f.number("expand_k", expand_k, "width of all keys, as a multiple of dim", Range::above(0.0));
       f.number("expand_v", expand_v, "width of all values, as a multiple of dim", Range::above(0.0));
       f.integer("short_conv", short_conv, "taps of the causal convolution (with SiLU) on q, k and v; 0 = SiLU alone",
@@ -49,7 +51,8 @@ class GatedDeltaNet final : public Mixer {
     if (o.values() % o.heads != 0)
       return "value_heads " + std::to_string(o.values()) + " is not a multiple of heads " + std::to_string(o.heads);
     const MixerShape s = shape(o, dim);
-    const auto split = [&](const char* name, double factor, std::int64_t width, std::int64_t heads) -> std::optional<std::string> {
+    const auto split = [&](const char* name, double factor, std::int64_t width,
+                           std::int64_t heads) -> std::optional<std::string> {
       const double all = static_cast<double>(dim) * factor;
       if (width >= 1 && width * heads == std::llround(all)) return std::nullopt;
       return std::string("dim * ") + name + " = " + shortest(all) + " does not split into " + std::to_string(heads) +
@@ -71,7 +74,8 @@ class GatedDeltaNet final : public Mixer {
     const std::int64_t keys = s_.heads * s_.key_dim, values = o_.values() * s_.value_dim;
     // One matrix product for everything that reads x: the matrices stand side by side in memory.
     std::vector<Parameter> rows = {scope.weight("q_proj.weight", keys, dim), scope.weight("k_proj.weight", keys, dim),
-                                   scope.weight("v_proj.weight", values, dim), scope.weight("a_proj.weight", o_.values(), dim),
+                                   scope.weight("v_proj.weight", values, dim),
+                                   scope.weight("a_proj.weight", o_.values(), dim),
                                    scope.weight("b_proj.weight", o_.values(), dim)};
     widths_ = {keys, keys, values, o_.values(), o_.values()};
     if (o_.output_gate) {
@@ -108,21 +112,22 @@ class GatedDeltaNet final : public Mixer {
     Tensor beta = ops::sigmoid(tape, steps(parts[4]));
     if (o_.negative_eigenvalues) beta = ops::scale(tape, beta, 2.0);
     const double scale = 1.0 / std::sqrt(static_cast<double>(s_.key_dim));
-    const auto mixed = ops::delta_rule(tape, qk.q, qk.k, v, beta, log_decay, scale,
-                                       state == nullptr ? Tensor() : state->get("s"), state != nullptr, 0, context.starts);
+    const auto mixed =
+        ops::delta_rule(tape, qk.q, qk.k, v, beta, log_decay, scale, state == nullptr ? Tensor() : state->get("s"),
+                        state != nullptr, 0, context.starts);
     if (state != nullptr) state->set("s", mixed.state);
 
     const Tensor normed = o_.output_gate
-                              ? ops::gated_rms_norm(tape, mixed.o, heads(parts[5], o_.values(), s_.value_dim), norm_(), eps_,
-                                                    ops::GateKind::silu, ops::GateOrder::norm_first)
+                              ? ops::gated_rms_norm(tape, mixed.o, heads(parts[5], o_.values(), s_.value_dim), norm_(),
+                                                    eps_, ops::GateKind::silu, ops::GateOrder::norm_first)
                               : ops::rms_norm(tape, mixed.o, norm_(), eps_);
     return ops::linear(tape, normed.reshape({x.size(0), x.size(1), o_.values() * s_.value_dim}), output_(), {});
   }
 
  private:
   /// The convolution with its activation, or the activation alone.
-  Tensor convolve(Tape& tape, const Tensor& x, const Parameter& weight, const char* name, const SequenceContext& context,
-                  State* state) const {
+  Tensor convolve(Tape& tape, const Tensor& x, const Parameter& weight, const char* name,
+                  const SequenceContext& context, State* state) const {
     if (o_.short_conv == 0) return ops::silu(tape, x);
     const auto result = ops::short_conv(tape, x, weight(), {}, true, state == nullptr ? Tensor() : state->get(name),
                                         state != nullptr, context.starts);
