@@ -33,9 +33,31 @@ struct Trainer::Scored {
 
 /// Sums over some evaluation rows.
 struct Trainer::Part {
+  struct Class {
+    std::int64_t tokens = 0, correct = 0;
+  };
   double loss = 0.0;
   std::int64_t tokens = 0, correct = 0, rows = 0, rows_correct = 0;
+  std::vector<Class> classes = {};  // by target, as far as they occur; of decoding none
 
+  void count_token(std::int32_t target, bool right) {
+    const auto at = static_cast<std::size_t>(target);
+    if (classes.size() <= at) classes.resize(at + 1);
+    ++classes[at].tokens;
+    classes[at].correct += right ? 1 : 0;
+  }
+  void add(const Part& other) {
+    loss += other.loss;
+    tokens += other.tokens;
+    correct += other.correct;
+    rows += other.rows;
+    rows_correct += other.rows_correct;
+    if (classes.size() < other.classes.size()) classes.resize(other.classes.size());
+    for (std::size_t c = 0; c < other.classes.size(); ++c) {
+      classes[c].tokens += other.classes[c].tokens;
+      classes[c].correct += other.classes[c].correct;
+    }
+  }
   void count_row(std::int64_t scored, std::int64_t right) {
     tokens += scored;
     correct += right;
@@ -233,13 +255,7 @@ Trainer::Part Trainer::over_parts(const EvaluationData& data, FunctionRef<Part(T
     }
   });
   Part sum;
-  for (const Part& part : results) {
-    sum.loss += part.loss;
-    sum.tokens += part.tokens;
-    sum.correct += part.correct;
-    sum.rows += part.rows;
-    sum.rows_correct += part.rows_correct;
-  }
+  for (const Part& part : results) sum.add(part);
   return sum;
 }
 
@@ -256,6 +272,7 @@ Trainer::Part Trainer::score(Tape& tape, const EvaluationData& data, std::int64_
     const std::int64_t scored = data.rows.scored(r);
     const auto* begin = correct.as<std::int32_t>() + at;
     part.count_row(scored, std::count(begin, begin + scored, 1));
+    for (std::int64_t i = 0; i < scored; ++i) part.count_token(batch.targets.as<std::int32_t>()[at + i], begin[i] == 1);
     at += scored;
   }
   return part;
@@ -263,8 +280,19 @@ Trainer::Part Trainer::score(Tape& tape, const EvaluationData& data, std::int64_
 
 SliceResult Trainer::evaluate(const EvaluationData& data) {
   const Part sum = over_parts(data, [&](Tape& tape, std::int64_t first, std::int64_t count) { return score(tape, data, first, count); });
-  const double loss = sum.tokens > 0 ? sum.loss / static_cast<double>(sum.tokens) : 0.0;
-  return {loss, sum.token_accuracy(), sum.sequence_accuracy(), sum.tokens, sum.rows};
+  SliceResult result;
+  result.loss = sum.tokens > 0 ? sum.loss / static_cast<double>(sum.tokens) : 0.0;
+  result.token_accuracy = sum.token_accuracy();
+  result.sequence_accuracy = sum.sequence_accuracy();
+  result.tokens = sum.tokens;
+  result.rows = sum.rows;
+  for (const Part::Class& each : sum.classes) {
+    if (each.tokens == 0) continue;
+    ++result.classes;
+    result.class_accuracy += static_cast<double>(each.correct) / static_cast<double>(each.tokens);
+  }
+  if (result.classes > 0) result.class_accuracy /= static_cast<double>(result.classes);
+  return result;
 }
 
 /// The class that is most likely after the last of these tokens, for every row.

@@ -201,6 +201,7 @@ class Run {
       add_value(step, data.slice, "loss", result.loss, result.tokens);
       add_value(step, data.slice, "token_accuracy", result.token_accuracy, result.tokens);
       add_value(step, data.slice, "sequence_accuracy", result.sequence_accuracy, result.rows);
+      add_value(step, data.slice, "class_accuracy", result.class_accuracy, result.classes);
       // Solved: at the first slice of valid, the training length.
       if (split == Split::valid && first && std::isnan(counts_.steps_to_solve) && result.sequence_accuracy >= spec_.train.solved_at)
         counts_.steps_to_solve = static_cast<double>(step);

@@ -22,10 +22,11 @@ struct StepLog {
   bool clipped = false;
 };
 
-/// Metrics of an evaluation. The free ones are of models that continue by themselves: a wrong token is their next input.
+/// Metrics of an evaluation. class_accuracy is the mean over target classes of the accuracy within each. The free ones are of
+/// models that continue by themselves: a wrong token is their next input.
 inline const std::vector<std::string>& metric_names() {
-  static const std::vector<std::string> names = {"loss", "token_accuracy", "sequence_accuracy", "free_token_accuracy",
-                                                 "free_sequence_accuracy"};
+  static const std::vector<std::string> names = {"loss", "token_accuracy", "sequence_accuracy", "class_accuracy",
+                                                 "free_token_accuracy", "free_sequence_accuracy"};
   return names;
 }
 
@@ -36,7 +37,7 @@ struct EvalPoint {
   std::string metric;  // one of metric_names()
   std::int64_t slice = -1;
   double value = 0.0;
-  std::int64_t count = 0;  // rows or tokens the value is a mean over
+  std::int64_t count = 0;  // rows, tokens or classes the value is a mean over
 };
 
 struct ParameterInfo {

@@ -160,7 +160,8 @@ TEST(WithoutTargets, AnEmptyBatchIsCountedAndChangesNothing) {
   for (const auto& step : record.steps) EXPECT_TRUE(std::isfinite(step.loss) && std::isfinite(step.grad_norm)) << step.step;
   for (const auto& point : record.evals) {
     EXPECT_TRUE(std::isfinite(point.value)) << point.metric;
-    EXPECT_EQ(point.count, point.metric == "sequence_accuracy" ? 9 : 36) << point.metric;  // the empty row does not count
+    const std::int64_t count = point.metric == "sequence_accuracy" ? 9 : (point.metric == "class_accuracy" ? 2 : 36);
+    EXPECT_EQ(point.count, count) << point.metric;  // the empty row does not count
   }
 
   Started started(patch);
@@ -281,9 +282,12 @@ TEST(Accuracy, IgnoredPositionsDoNotCount) {
   EXPECT_EQ(always_zero.tokens, 10);
   EXPECT_EQ(always_zero.token_accuracy, 0.9);
   EXPECT_EQ(always_zero.sequence_accuracy, 0.0);
+  EXPECT_EQ(always_zero.class_accuracy, 0.5) << "all of one class, none of the other";
+  EXPECT_EQ(always_zero.classes, 2);
   const SliceResult perfect = result_of("ignored_right");
   EXPECT_EQ(perfect.token_accuracy, 1.0);
   EXPECT_EQ(perfect.sequence_accuracy, 1.0);
+  EXPECT_EQ(perfect.class_accuracy, 1.0);
 }
 
 }  // namespace
