@@ -20,8 +20,8 @@ TEST(Trial, TrainsAndEvaluates) {
   ASSERT_EQ(record.status, results::Status::done) << record.message;
   ASSERT_EQ(record.steps.size(), 60u);
   EXPECT_LT(record.steps.back().loss, record.steps.front().loss);
-  // valid at 20, 40, 60 and test at both lengths, three metrics each
-  EXPECT_EQ(record.evals.size(), 3u * 3u + 2u * 3u);
+  // valid at 20, 40, 60 and test at both lengths, four metrics each
+  EXPECT_EQ(record.evals.size(), 3u * 4u + 2u * 4u);
   for (const auto& point : record.evals) EXPECT_TRUE(std::isfinite(point.value)) << point.metric;
   EXPECT_FALSE(record.bits.empty());
 }
