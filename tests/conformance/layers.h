@@ -74,7 +74,14 @@ inline std::vector<Pair> pairs() {
       {"transformer", R"({"heads": 2, "window": 9, "qk_norm": true, "output_bias": true})"},
       {"fox", R"({"heads": 2})"},
       {"fox", R"({"heads": 4, "kv_heads": 2, "qk_norm": true, "bias": true, "output_gate": true, "output_norm": true})"},
-      {"fox", R"({"heads": 2, "window": 9, "output_gate": true})"}};
+      {"fox", R"({"heads": 2, "window": 9, "output_gate": true})"},
+      {"linear_attention", R"({"heads": 2})"},
+      {"linear_attention", R"({"heads": 4, "kv_heads": 2, "feature_map": {"kind": "elu"}, "norm_q": true, "norm_k": true,
+                               "normalise": true})"},
+      {"linear_attention", R"({"heads": 2, "feature_map": {"kind": "performer", "features": 12}})"},
+      {"linear_attention", R"({"heads": 2, "feature_map": {"kind": "rfa", "features": 48}, "gate": true})"},
+      {"linear_attention", R"({"heads": 2, "feature_map": {"kind": "cosformer", "max_length": 138}})"},
+      {"retnet", R"({"heads": 2, "expand_k": 2.0})"}};
   const std::vector<std::pair<std::string, std::string>> encodings = {
       {"nope", "{}"},
       {"rope", R"({"theta": 100.0})"},

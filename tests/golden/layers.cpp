@@ -67,6 +67,12 @@ std::vector<Results> run_layer_fox(const GoldenFile& file, Dtype dtype) {
                                             choose_transformer_encoding(file.options), unused));
 }
 
+template <BackboneChoice (*choose)(const Json&)>
+std::vector<Results> run_layer(const GoldenFile& file, Dtype dtype) {
+  return run_whole(file, dtype, *make_layer(file, dtype, choose(file.options), choose_fixed_encoding(file.options),
+                                            file.options.find("norm_eps")->as_number()));
+}
+
 /// Runs a layer over pieces of x and keeps what a decoder would.
 class Decoder {
  public:
@@ -192,6 +198,8 @@ void add_layers(UnitTable& table) {
   table["decode_gla"] = {run_decode<choose_gla>};
   table["decode_deltanet"] = {run_decode<choose_deltanet>};
   table["decode_gated_deltanet"] = {run_decode<choose_gated_deltanet>};
+  table["layer_linear_attn"] = {run_layer<choose_linear_attention>};
+  table["layer_retnet"] = {run_layer<choose_retnet>};
 }
 
 }  // namespace phasor::golden

@@ -7,13 +7,17 @@
 #include "core/ops/attention/attention.h"
 #include "core/ops/cross_entropy/cross_entropy.h"
 #include "core/ops/delta_rule/delta_rule.h"
+#include "core/ops/elementwise/elementwise.h"
 #include "core/ops/embedding/embedding.h"
+#include "core/ops/feature_map/feature_map.h"
 #include "core/ops/gated_rms_norm/gated_rms_norm.h"
 #include "core/ops/gla/gla.h"
 #include "core/ops/l2_norm/l2_norm.h"
 #include "core/ops/layer_norm/layer_norm.h"
 #include "core/ops/linear/linear.h"
+#include "core/ops/linear_attention/linear_attention.h"
 #include "core/ops/rms_norm/rms_norm.h"
+#include "core/ops/shared_head_linear/shared_head_linear.h"
 #include "core/ops/short_conv/short_conv.h"
 #include "core/ops/swiglu/swiglu.h"
 #include "tests/golden/pass.h"
@@ -189,6 +193,50 @@ std::vector<Results> run_delta_rule(const GoldenFile& file, Dtype dtype) {
   return all;
 }
 
+/// `map` is applied to q and k.
+template <class Map>
+std::vector<Results> run_recurrence(const GoldenFile& file, Dtype dtype, bool normalise, const Tensor& fixed, const Map& map) {
+  Pass pass(file, dtype);
+  Tape& tape = pass.tape();
+  const Tensor q = pass.leaf("q"), k = pass.leaf("k"), v = pass.leaf("v"), projection = pass.constant("projection");
+  const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
+  const ops::LinearAttentionResult result =
+      ops::linear_attention(tape, map(tape, q, projection), map(tape, k, projection), v,
+                            fixed ? fixed : pass.leaf("log_g"), scale, normalise, pass.leaf("s0"), pass.leaf("z0"), true);
+  pass.output("o", result.o);
+  pass.output("s_out", result.state);
+  if (normalise) pass.output("z_out", result.sum);
+  return {pass.finish()};
+}
+
+Tensor same(Tape&, const Tensor& x, const Tensor&) { return x; }
+
+std::vector<Results> run_linear_attention(const GoldenFile& file, Dtype dtype) {
+  return run_recurrence(file, dtype, file.options.find("normalize")->as_bool(), {}, same);
+}
+
+std::vector<Results> run_linear_attention_maps(const GoldenFile& file, Dtype dtype) {
+  const std::string& kind = file.options.find("feature_map")->as_string();
+  return run_recurrence(file, dtype, true, {}, [&](Tape& tape, const Tensor& x, const Tensor& projection) {
+    if (kind == "relu") return ops::relu(tape, x);
+    if (kind == "elu") return ops::elu_plus_one(tape, x);
+    if (kind == "cosformer")
+      return ops::cosine_features(tape, x, file.options.find("max_length")->as_integer(),
+                                  file.options.find("offset")->as_integer());
+    if (kind == "rfa")
+      return ops::fourier_features(tape, ops::shared_head_linear(tape, ops::l2_norm(tape, x, 1e-6), projection, {}));
+    const Tensor scaled = ops::scale(tape, x, std::pow(static_cast<double>(x.size(-1)), -0.25));
+    return ops::positive_features(tape, ops::shared_head_linear(tape, scaled, projection, {}), scaled);
+  });
+}
+
+std::vector<Results> run_retention(const GoldenFile& file, Dtype dtype) {
+  std::vector<double> decay;
+  for (std::int64_t h = 0; h < file.inputs.at("q").dims[2]; ++h)
+    decay.push_back(std::log1p(-std::exp2(-5.0 - static_cast<double>(h))));
+  return run_recurrence(file, dtype, false, Tensor::borrow(decay.data(), Dtype::f64, {file.inputs.at("q").dims[2]}), same);
+}
+
 std::vector<Results> run_attention(const GoldenFile& file, Dtype dtype) {
   Pass pass(file, dtype);
   const Tensor q = pass.leaf("q");
@@ -222,6 +270,9 @@ void add_ops(UnitTable& table) {
   table["gla"] = {run_gla};
   table["delta_rule"] = {run_delta_rule};
   table["gated_delta_rule"] = {run_delta_rule};
+  table["linear_attention"] = {run_linear_attention};
+  table["linear_attention_maps"] = {run_linear_attention_maps};
+  table["retention"] = {run_retention};
   table["softmax_attention"] = {run_attention};
   table["softmax_attention_bias"] = {run_attention};
   table["forgetting_attention"] = {run_attention};

@@ -151,6 +151,15 @@ Tensor Pass::leaf(const std::string& name, Dtype dtype) {
   return {};
 }
 
+Tensor Pass::constant(const std::string& name) {
+  const auto found = file_.params.find(name);
+  if (found == file_.params.end()) return {};
+  PHASOR_CHECK(!file_.grads.contains(name), "only what the file does not train is a constant");
+  const Tensor values = tape_.empty(shape_of(found->second.dims));
+  fill(values, found->second.values);
+  return values;
+}
+
 Tensor Pass::indices(const std::string& name) {
   PHASOR_CHECK(file_.indices.contains("inputs/" + name), "only what the file calls an index has no gradient");
   const Numbers& numbers = file_.inputs.at(name);

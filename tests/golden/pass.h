@@ -41,6 +41,8 @@ class Pass {
   /// Of /inputs or /params, as a leaf whose gradient is compared; empty when the file has no such tensor.
   Tensor leaf(const std::string& name) { return leaf(name, tape_.dtype()); }
   Tensor leaf(const std::string& name, Dtype dtype);
+  /// Of /params, frozen: no gradient; empty when the file has no such tensor.
+  Tensor constant(const std::string& name);
   /// Of /inputs, as i32; `ignored`: what -100 becomes.
   Tensor indices(const std::string& name);
 

@@ -76,6 +76,11 @@ Json feature_map_of(const Json& from) {
   return from.as_string() == "elu1" ? Json("elu") : from;
 }
 
+/// A width as a multiple of the model's.
+double share(const Json& from, std::string_view width) {
+  return from.find(width)->as_number() / from.find("hidden_size")->as_number();
+}
+
 Json temperature_of(const Json& from) {
   Json out = Json::object();
   out["kind"] = *from.find("temp_type");
@@ -131,14 +136,11 @@ EncodingChoice choose_encoding(const Json& from) {
 }
 
 BackboneChoice choose_gla(const Json& from) {
-  const auto share = [&](std::string_view width) {
-    return from.find(width)->as_number() / from.find("hidden_size")->as_number();
-  };
   Json options = Json::object();
   options["heads"] = *from.find("num_heads");
   options["kv_heads"] = *from.find("num_kv_heads");
-  options["expand_k"] = share("key_dim");
-  options["expand_v"] = share("value_dim");
+  options["expand_k"] = share(from, "key_dim");
+  options["expand_v"] = share(from, "value_dim");
   options["short_conv"] = flag(from, "use_short_conv") ? from.find("conv_size")->as_integer() : std::int64_t{0};
   options["gate_rank"] = *from.find("gate_low_rank_dim");
   options["gate_divisor"] = *from.find("gate_logit_normalizer");
@@ -184,6 +186,35 @@ BackboneChoice choose_gated_deltanet(const Json& from) {
   options["negative_eigenvalues"] = *from.find("allow_neg_eigval");
   options["output_gate"] = *from.find("use_gate");
   return choose<BackboneChoice>(plugins().find_backbone("gated_deltanet"), options, "gated_deltanet");
+}
+
+BackboneChoice choose_linear_attention(const Json& from) {
+  Json options = Json::object(), map = Json::object();
+  map["kind"] = *from.find("feature_map");
+  options["heads"] = *from.find("num_heads");
+  options["expand_k"] = share(from, "key_dim");
+  options["expand_v"] = share(from, "value_dim");
+  options["feature_map"] = map;
+  options["norm_q"] = *from.find("norm_q");
+  options["norm_k"] = *from.find("norm_k");
+  options["normalise"] = *from.find("do_feature_map_norm");
+  return choose<BackboneChoice>(plugins().find_backbone("linear_attention"), options, "linear_attention");
+}
+
+BackboneChoice choose_retnet(const Json& from) {
+  Json options = Json::object();
+  options["heads"] = *from.find("num_heads");
+  options["expand_k"] = share(from, "key_dim");
+  options["expand_v"] = share(from, "value_dim");
+  return choose<BackboneChoice>(plugins().find_backbone("retnet"), options, "retnet");
+}
+
+EncodingChoice choose_fixed_encoding(const Json& from) {
+  const Json* theta = from.find("rope_theta");
+  Json encoding = Json::object();
+  encoding["type"] = theta != nullptr ? "rope" : "nope";
+  if (theta != nullptr) encoding["theta"] = *theta;
+  return choose_encoding(encoding);
 }
 
 namespace {

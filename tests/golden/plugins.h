@@ -31,6 +31,10 @@ BackboneChoice choose_gla(const Json& options);
 BackboneChoice choose_fox(const Json& from);
 BackboneChoice choose_deltanet(const Json& options);
 BackboneChoice choose_gated_deltanet(const Json& options);
+BackboneChoice choose_linear_attention(const Json& options);
+BackboneChoice choose_retnet(const Json& options);
+/// Their rotation is an option of the file's, rope_theta, or there is none.
+EncodingChoice choose_fixed_encoding(const Json& options);
 BackboneChoice choose_transformer(const Json& options);
 /// A softmax layer has linear biases by an option of its own, in place of another encoding.
 EncodingChoice choose_transformer_encoding(const Json& options);

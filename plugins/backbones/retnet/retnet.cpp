@@ -1,0 +1,121 @@
+// RetNet (Sun et al. 2023; layers.md 5.3): a matrix state per head with a fixed decay. Its rotation is the encoding's:
+// with `rope` and theta 10000 it is the published layer, with `nope` it has no positions but the decay.
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/portable_math.h"
+#include "core/nn/mixer.h"
+#include "core/ops/gated_rms_norm/gated_rms_norm.h"
+#include "core/ops/linear/linear.h"
+#include "core/ops/linear_attention/linear_attention.h"
+#include "core/ops/short_conv/short_conv.h"
+#include "core/plugin/manifest.h"
+#include "core/spec/json.h"
+
+namespace {
+
+using namespace phasor;
+
+class RetNet final : public Mixer {
+ public:
+  struct Options {
+    std::int64_t heads = 8;
+    double expand_k = 1.0, expand_v = 2.0;
+    std::int64_t short_conv = 0;
+
+    void fields(FieldList& f) {
+      f.integer("heads", heads, "head h keeps 1 - 2^(-5-h) of its state per step", Range::between(1, 1024));
+      f.number("expand_k", expand_k, "width of all keys, as a multiple of dim", Range::above(0.0));
+      f.number("expand_v", expand_v, "width of all values, as a multiple of dim", Range::above(0.0));
+      f.integer("short_conv", short_conv, "taps of the causal convolution (with SiLU) on q, k and v; 0 = none",
+                Range::between(0, 64));
+    }
+  };
+
+  static std::optional<std::string> refuses(const Options& o, std::int64_t dim) {
+    const MixerShape s = shape(o, dim);
+    const auto misfit = [&](const char* name, std::int64_t width, double expand) -> std::optional<std::string> {
+      const double all = static_cast<double>(dim) * expand;
+      if (width >= 1 && width * o.heads == std::llround(all)) return std::nullopt;
+      return std::string("dim * ") + name + " = " + shortest(all) + " does not split into " + std::to_string(o.heads) +
+             " equal heads";
+    };
+    if (const auto reason = misfit("expand_k", s.key_dim, o.expand_k)) return reason;
+    return misfit("expand_v", s.value_dim, o.expand_v);
+  }
+
+  static MixerShape shape(const Options& o, std::int64_t dim) {
+    return {dim, o.heads, o.heads, std::llround(static_cast<double>(dim) * o.expand_k) / o.heads,
+            std::llround(static_cast<double>(dim) * o.expand_v) / o.heads};
+  }
+
+  static Hook offers(const Options&) { return Hook::input | Hook::query_key; }
+
+  RetNet(const Options& options, std::int64_t dim, double norm_eps, const ParameterScope& scope)
+      : o_(options), s_(shape(options, dim)), eps_(norm_eps) {
+    const std::int64_t keys = s_.heads * s_.key_dim, values = s_.heads * s_.value_dim;
+    widths_ = {keys, keys, values, values};
+    // One matrix product for everything that reads x: the matrices stand side by side in memory.
+    inputs_ = ParameterStore::stack({scope.weight("q_proj.weight", keys, dim), scope.weight("k_proj.weight", keys, dim),
+                                     scope.weight("v_proj.weight", values, dim), scope.weight("g_proj.weight", values, dim)});
+    if (o_.short_conv > 0) {
+      q_conv_ = scope.weight("q_conv1d.weight", keys, o_.short_conv);
+      k_conv_ = scope.weight("k_conv1d.weight", keys, o_.short_conv);
+      v_conv_ = scope.weight("v_conv1d.weight", values, o_.short_conv);
+    }
+    norm_ = scope.ones("g_norm.weight", {s_.value_dim});
+    output_ = scope.weight("o_proj.weight", dim, values);
+    for (std::int64_t h = 0; h < s_.heads; ++h) decays_.push_back(portable::log(1.0 - std::ldexp(1.0, -5 - static_cast<int>(h))));
+    decay_ = Tensor::borrow(decays_.data(), Dtype::f64, {s_.heads});
+  }
+
+  Tensor forward(Tape& tape, const Tensor& input, const Encoding& encoding, const SequenceContext& context,
+                 State* state) const override {
+    const Tensor x = contains(encoding.hook(), Hook::input) ? encoding.on_input(tape, input, context, state) : input;
+    auto parts = tape.split(ops::linear(tape, x, inputs_(), {}), widths_);
+    if (o_.short_conv > 0) {
+      parts[0] = convolve(tape, parts[0], q_conv_, "q_conv", context, state);
+      parts[1] = convolve(tape, parts[1], k_conv_, "k_conv", context, state);
+      parts[2] = convolve(tape, parts[2], v_conv_, "v_conv", context, state);
+    }
+    const auto heads = [&](const Tensor& t, std::int64_t width) {
+      return t.reshape({x.size(0), x.size(1), s_.heads, width});
+    };
+    QueryKey qk{heads(parts[0], s_.key_dim), heads(parts[1], s_.key_dim)};
+    if (contains(encoding.hook(), Hook::query_key)) qk = encoding.on_query_key(tape, qk, x, context, state);
+    const double scale = 1.0 / std::sqrt(static_cast<double>(s_.key_dim));
+    const auto mixed = ops::linear_attention(tape, qk.q, qk.k, heads(parts[2], s_.value_dim), decay_, scale, false,
+                                             state == nullptr ? Tensor() : state->get("s"), {}, state != nullptr,
+                                             context.starts);
+    if (state != nullptr) state->set("s", mixed.state);
+    const Tensor normed = ops::gated_rms_norm(tape, mixed.o, heads(parts[3], s_.value_dim), norm_(), eps_,
+                                              ops::GateKind::silu, ops::GateOrder::norm_first);
+    return ops::linear(tape, normed.reshape({x.size(0), x.size(1), s_.heads * s_.value_dim}), output_(), {});
+  }
+
+ private:
+  Tensor convolve(Tape& tape, const Tensor& x, const Parameter& weight, const char* name, const SequenceContext& context,
+                  State* state) const {
+    const auto result = ops::short_conv(tape, x, weight(), {}, true, state == nullptr ? Tensor() : state->get(name),
+                                        state != nullptr, context.starts);
+    if (state != nullptr) state->set(name, result.state);
+    return result.y;
+  }
+
+  Options o_;
+  MixerShape s_;
+  double eps_;
+  std::vector<std::int64_t> widths_;
+  std::vector<double> decays_;  // [heads], logarithms
+  Tensor decay_;                // the same numbers
+  Parameter inputs_, q_conv_, k_conv_, v_conv_, norm_, output_;
+};
+
+}  // namespace
+
+PHASOR_PLUGIN("retnet", "1.0", [](phasor::Registry& registry) {
+  registry.backbone<RetNet>("retnet", 1, "retention: matrix state with a fixed decay per head; its rotation is the encoding rope, theta 10000");
+})
