@@ -73,20 +73,25 @@ BenchResult bench_trial(const ExperimentSpec& spec, std::int64_t warmup, std::in
   memory_speed(trainer.pool(), memory);
   evaluate();
   const std::int64_t blocks = trainer.system_blocks();
-  // Timed without the profile, which costs a clock reading per kernel; then the same number of steps with it.
+  // Timed without the profile, which costs a clock reading per kernel; then the same number of steps with it. A step is timed
+  // right after another one, as in training: what is measured in between leaves the caches to itself.
   for (std::int64_t i = 0; i < steps; ++i) {
+    result.peak_gflops.push_back(gemm_peak(trainer.pool(), memory));
+    trainer.step();
     const auto start = Clock::now();
     trainer.step();
     result.step_seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-    result.peak_gflops.push_back(gemm_peak(trainer.pool(), memory));
+  }
+  for (std::int64_t i = 0; i < steps; ++i) {
     result.copy_gbytes.push_back(memory_speed(trainer.pool(), memory));
     if (result.tokens_per_evaluation == 0) continue;
+    evaluate();
     const auto begin = Clock::now();
     evaluate();
     result.evaluate_seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
   }
   result.blocks_taken = trainer.system_blocks() - blocks;
-  result.tokens_per_step = (trainer.tokens_seen() - before) / steps;
+  result.tokens_per_step = (trainer.tokens_seen() - before) / (2 * steps);
   trainer.profile(true);
   for (std::int64_t i = 0; i < steps; ++i) trainer.step();
   result.profile = trainer.collected();

@@ -172,7 +172,9 @@ TEST_P(Packed, DocumentsAreWhatTheyAreAlone) {
   };
   // In single precision one block with weights of the usual size, as in PiecesAreTheWhole.
   expect(Built(GetParam(), Dtype::f64), 1e-12);
-  expect(Built(GetParam(), Dtype::f32, 0.15, 1), 1e-6);
+  // RetNet's outputs are not gated: that of a document's first token is parallel to its value, so that the gradient through
+  // the output norm is an exact zero made of large terms, and rounding is up to 1.1e-5 of the largest gradient.
+  expect(Built(GetParam(), Dtype::f32, 0.15, 1), GetParam().backbone == "retnet" ? 2e-5 : 1e-6);
 }
 
 // A8: packed rows in pieces, cut within documents, at their ends, and token by token.
