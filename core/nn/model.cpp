@@ -12,6 +12,7 @@
 #include "core/ops/layer_norm/layer_norm.h"
 #include "core/ops/linear/linear.h"
 #include "core/ops/rms_norm/rms_norm.h"
+#include "core/ops/spread_last/spread_last.h"
 #include "core/ops/swiglu/swiglu.h"
 
 namespace phasor {
@@ -50,9 +51,13 @@ void ModelOptions::fields(FieldList& f) {
   f.object("mlp", mlp, "the MLP of every block");
 }
 
-DataShape::DataShape(const Task& task) : vocabulary(task.vocabulary()), classes(task.classes()), streams(task.streams()) {
+DataShape::DataShape(const Task& task)
+    : vocabulary(task.vocabulary()), classes(task.classes()), streams(task.streams()), reading(task.reading()), in_parts(task.packs()) {
   for (const Split split : {Split::train, Split::valid, Split::test})
-    for (const Slice& slice : task.slices(split)) max_time = std::max(max_time, task.tokens(slice));
+    for (const Slice& slice : task.slices(split)) {
+      max_time = std::max(max_time, task.tokens(slice));
+      in_parts = in_parts || task.prompt(slice) > 0;
+    }
 }
 
 struct Model::Layer {
@@ -105,6 +110,15 @@ std::optional<Misfit> misfit_of(const ModelOptions& options, const DataShape& da
   return std::nullopt;
 }
 
+std::optional<Misfit> misfit_of_reading(const ModelOptions& options, const DataShape& data) {
+  if (data.reading != Reading::last) return std::nullopt;
+  if (data.in_parts)
+    return Misfit{"task", "it reads rows at their last position, so they cannot be packed or be continued from a prompt"};
+  if (options.dim % 2 != 0 || options.dim < 4)
+    return Misfit{"model.dim", fmt::format("{}, expected an even number from 4: the task is read through sines and cosines", options.dim)};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Misfit> find_misfit(const ModelOptions& options, const DataShape& data, const MixerChoice& choice) {
@@ -122,6 +136,7 @@ std::optional<Misfit> find_misfit(const ModelOptions& options, const DataShape& 
     return Misfit{"model.pattern", "no layer is called b, so model.other_backbone would not be used"};
   if (options.embedding.kind == "sphere" && options.tie_head)
     return Misfit{"model.tie_head", "a frozen embedding is scored through a matrix of its own: there is nothing to tie"};
+  if (auto misfit = misfit_of_reading(options, data)) return misfit;
   if (auto misfit = misfit_of(options, data, choice, "")) return misfit;
   return choice.other == nullptr ? std::nullopt : misfit_of(options, data, *choice.other, "other_");
 }
@@ -166,6 +181,18 @@ void Model::make_embedding(const ParameterScope& root, const DataShape& data) {
   in_bias_ = root.zeros("in_proj.bias", {options_.dim});
 }
 
+void Model::make_decoder(const ParameterScope& root, const DataShape& data) {
+  if (data.reading != Reading::last) return;
+  PHASOR_CHECK(data.max_time > 0, "a decoder is made for rows of a known length");
+  const std::int64_t dim = options_.dim;
+  positions_ = root.add("decoder.positions", {data.max_time, dim}, Init::sin_cos(), true);
+  for (int i = 0; i < 2; ++i) {
+    const ParameterScope scope = root.child(fmt::format("decoder.{}", i));
+    const Norm norm = make_norm(scope, "norm");
+    decoder_.push_back({norm, scope.weight("weight", dim, dim), scope.zeros("bias", {dim})});
+  }
+}
+
 void Model::make_head(const ParameterScope& root, const DataShape& data) {
   const bool sphere = options_.embedding.kind == "sphere";
   if (sphere) {
@@ -197,6 +224,7 @@ Model::Model(const ModelOptions& options, const DataShape& data, const MixerChoi
     layer->mlp = make_mlp(scope);
     layers_.push_back(std::move(layer));
   }
+  make_decoder(root, data);
   norm_ = make_norm(root, "norm");
   make_head(root, data);
   if (options.residual_init == "scaled")
@@ -241,8 +269,18 @@ Tensor Model::embedded(Tape& tape, std::span<const Tensor> ids, const SequenceCo
   return x;
 }
 
+/// What the positions of a row are in its last one, [batch, time, dim] -> the same.
+Tensor Model::decoded(Tape& tape, const Tensor& x) const {
+  if (decoder_.empty()) return x;
+  Tensor y = ops::spread_last(tape, x, positions_());
+  for (const DecoderLayer& layer : decoder_)
+    y = ops::gelu(tape, ops::linear(tape, normed(tape, y, layer.norm), layer.weight(), layer.bias()));
+  return y;
+}
+
 Tensor Model::hidden(Tape& tape, std::span<const Tensor> ids, const SequenceContext& context, std::vector<State>* states) const {
   PHASOR_CHECK(states == nullptr || states->size() == layers_.size(), "one state per layer");
+  PHASOR_CHECK(decoder_.empty() || (states == nullptr && !context.starts), "rows that are read at their last position come whole");
   Tensor x = embedded(tape, ids, context, states == nullptr ? nullptr : &states->front());
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = *layers_[i];
@@ -250,7 +288,7 @@ Tensor Model::hidden(Tape& tape, std::span<const Tensor> ids, const SequenceCont
     x = ops::add(tape, x, layer.mixer->forward(tape, normed(tape, x, layer.attn_norm), *layer.encoding, context, state));
     x = after_mlp(tape, x, layer.mlp);
   }
-  return normed(tape, x, norm_);
+  return normed(tape, decoded(tape, x), norm_);
 }
 
 Tensor Model::head(Tape& tape, const Tensor& hidden) const {

@@ -66,6 +66,8 @@ struct DataShape {
   Classes classes;            // what the head tells apart
   std::int64_t streams = 1;   // token ids per position
   std::int64_t max_time = 0;  // longest row in tokens; 0 = not known
+  Reading reading = Reading::positions;
+  bool in_parts = false;      // a row is several documents, or is continued from a prompt
   explicit DataShape(std::int64_t tokens) : vocabulary(tokens), classes{0, tokens} {}
   explicit DataShape(const Task&);
 };
@@ -79,8 +81,10 @@ std::optional<Misfit> find_misfit(const ModelOptions&, const DataShape&, const M
 /// ids -> embedding -> layers x (x += mixer(norm(x)); x += mlp(norm(x))) -> norm -> head (layers.md 2). The mlp `identity`
 /// is the reference's way to leave it out, x += norm(x); `none` leaves x as it is. Several ids per position are looked up in
 /// the same table, put side by side and mapped to the width by a matrix.
+/// Reading::last: between layers and norm stands the decoder of an auto-encoder (tasks.md 2.7). With z the state of the last
+/// position, position p goes on as z + row p of a constant table of sines and cosines, then, twice, gelu(linear(norm(y))).
 /// Parameters: embeddings.weight, [in_proj.*], [encoding.*], layers.i.{attn_norm.*, attn.*, encoding.*, mlp_norm.*, mlp.*},
-/// norm.*, [head_proj.*], [lm_head.weight].
+/// [decoder.positions, decoder.i.{norm.*, weight, bias}], norm.*, [head_proj.*], [lm_head.weight].
 class Model {
  public:
   /// Declares all parameters. Throws UserError when there is a misfit.
@@ -108,12 +112,18 @@ class Model {
     Parameter in, in_bias, out, out_bias;  // of a SwiGLU: gate and up side by side, no biases
   };
   struct Layer;
+  struct DecoderLayer {
+    Norm norm;
+    Parameter weight, bias;  // [dim, dim], [dim]
+  };
   Norm make_norm(const ParameterScope&, const std::string& name) const;
   Mlp make_mlp(const ParameterScope&) const;
   void make_embedding(const ParameterScope&, const DataShape&);
+  void make_decoder(const ParameterScope&, const DataShape&);
   void make_head(const ParameterScope&, const DataShape&);
   Tensor normed(Tape&, const Tensor& x, const Norm&) const;
   Tensor after_mlp(Tape&, const Tensor& x, const Mlp&) const;
+  Tensor decoded(Tape&, const Tensor& x) const;
   Tensor embedded(Tape&, std::span<const Tensor> ids, const SequenceContext&, State*) const;
 
   ModelOptions options_;
@@ -121,6 +131,8 @@ class Model {
   std::vector<std::unique_ptr<Layer>> layers_;
   Parameter embedding_, in_bias_, head_proj_, head_bias_, head_;
   std::vector<Parameter> in_;  // one matrix [dim, dim] per stream; empty when ids are one and learned
+  Parameter positions_;                // [max_time, dim]; of the decoder, as is what follows
+  std::vector<DecoderLayer> decoder_;  // empty: predictions read their own position
   Norm norm_;
 };
 

@@ -6,12 +6,20 @@
 #include "core/base/error.h"
 #include "core/base/hash.h"
 #include "core/base/philox.h"
+#include "core/base/portable_math.h"
 
 namespace phasor {
 
 namespace {
 bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/// Column i of row p of Init::sin_cos, `half` sines and as many cosines.
+double sin_cos(std::int64_t p, std::int64_t i, std::int64_t half) {
+  const double share = static_cast<double>(i % half) / static_cast<double>(half - 1);
+  const portable::SinCos at = portable::sincos(static_cast<double>(p) * portable::exp(-share * portable::log(10000.0)));
+  return i < half ? at.sin : at.cos;
 }
 }  // namespace
 
@@ -34,6 +42,8 @@ Parameter ParameterStore::declare(std::string name, Shape shape, Init init, bool
   PHASOR_CHECK(find(name) == nullptr, "two parameters are called " + name);
   PHASOR_CHECK(init.kind != Init::Kind::table || static_cast<std::int64_t>(init.values.size()) == shape.size(),
                "initial table of " + name);
+  PHASOR_CHECK(init.kind != Init::Kind::sin_cos || (shape.rank() == 2 && shape[1] % 2 == 0 && shape[1] >= 4),
+               "sines and cosines of " + name);
   ParameterEntry entry{std::move(name), shape, std::move(init), frozen, decays, size_};
   Parameter handle;
   handle.store_ = this;
@@ -88,6 +98,7 @@ Tensor ParameterStore::value(const ParameterEntry& entry) const {
 void ParameterStore::initialise(std::uint64_t seed) {
   for (const ParameterEntry& entry : entries_) {
     const RandomStream random(seed, Purpose::initialisation, hash64(entry.name));
+    const std::int64_t width = entry.shape[-1];
     const auto element = [&](std::int64_t i) {
       switch (entry.init.kind) {
         case Init::Kind::constant: return entry.init.a;
@@ -101,12 +112,12 @@ void ParameterStore::initialise(std::uint64_t seed) {
         case Init::Kind::inverse_softplus:
           return std::log(std::expm1(
               entry.init.a * std::pow(entry.init.b / entry.init.a, random.uniform(static_cast<std::uint64_t>(i)))));
+        case Init::Kind::sin_cos: return sin_cos(i / width, i % width, width / 2);
         case Init::Kind::table: return entry.init.values[static_cast<std::size_t>(i)];
       }
       return 0.0;
     };
     const Tensor to = value(entry);
-    const std::int64_t width = entry.shape[-1];
     const auto row_length = [&](std::int64_t i) {  // of the row that element i belongs to
       double square = 0.0;
       for (std::int64_t j = i / width * width; j < (i / width + 1) * width; ++j) square += element(j) * element(j);

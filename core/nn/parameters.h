@@ -12,7 +12,7 @@ namespace phasor {
 /// How a parameter starts. Random values are a function of (seed, full name, element), so adding a parameter does not
 /// change the others.
 struct Init {
-  enum class Kind { constant, normal, uniform, table, sphere, log_of_uniform, inverse_softplus };
+  enum class Kind { constant, normal, uniform, table, sphere, log_of_uniform, inverse_softplus, sin_cos };
   Kind kind = Kind::constant;
   double a = 0.0;  // constant: the value; normal: standard deviation; the uniform ones: lower end
   double b = 0.0;  // the uniform ones: upper end
@@ -28,6 +28,9 @@ struct Init {
   static Init log_of_uniform(double low, double high) { return {Kind::log_of_uniform, low, high, {}}; }
   /// What has a softplus between low and high, drawn uniformly in the logarithm of that: of a step size.
   static Init inverse_softplus(double low, double high) { return {Kind::inverse_softplus, low, high, {}}; }
+  /// Of a table [positions, 2 h], h at least 2: row p is sin(p f_0) .. sin(p f_{h-1}), then the cosines, with
+  /// f_i = 10000^(-i / (h - 1)) (Vaswani et al. 2017, but for the order and the last frequency, which is 1 / 10000).
+  static Init sin_cos() { return {Kind::sin_cos, 0.0, 0.0, {}}; }
   static Init table(std::vector<double> values) { return {Kind::table, 0.0, 0.0, std::move(values)}; }
 };
 

@@ -33,6 +33,10 @@ struct Classes {
   std::int64_t first = 0, count = 0;
 };
 
+/// What a prediction is made from: the state at its own position; or, in an auto-encoder, the state at the row's last
+/// position, which encodes the whole row, and the number of its own.
+enum class Reading { positions, last };
+
 /// A part of a row whose reappearance in another split is a leak: the whole row, or one string of a packed row.
 struct Unit {
   std::uint64_t hash = 0;    // of the content
@@ -53,6 +57,7 @@ class Task {
   virtual std::int64_t streams() const { return 1; }   // token ids per position; an id of -1 is nothing
   virtual Classes classes() const { return {0, vocabulary()}; }
   virtual bool packs() const { return false; }         // rows hold documents that must not see each other
+  virtual Reading reading() const { return Reading::positions; }  // `last`: a task that neither packs nor has a prompt
   /// Train: a batch is of one slice. One epoch goes through all of them, in random order unless `curriculum()`.
   virtual std::vector<Slice> slices(Split) const = 0;
   virtual bool curriculum() const { return false; }    // train slices one after the other, in their order, every epoch

@@ -102,6 +102,7 @@ class GuardedTask final : public Task {
   std::int64_t streams() const override { return to_->streams(); }
   Classes classes() const override { return to_->classes(); }
   bool packs() const override { return to_->packs(); }
+  Reading reading() const override { return to_->reading(); }
   std::vector<Slice> slices(Split split) const override {
     return blamed(to_.who(), "slices", [&] { return to_->slices(split); });
   }
