@@ -119,6 +119,7 @@ const char* const planted[] = {"rms_norm__affine1",
                                "decode_gla__selective_full",
                                "batch_shards__rows",
                                "model__gla_selective_full",
+                               "autoencoder__shorter_odd",
                                "adamw__decay_clip"};
 class PlantedFault : public testing::TestWithParam<std::tuple<const char*, Dtype>> {};
 

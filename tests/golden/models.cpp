@@ -48,8 +48,16 @@ std::unique_ptr<Fitted> make_model(const GoldenFile& file, Dtype dtype) {
   const MixerChoice choice{backbone.plugin, backbone.options.get(), encoding.plugin, encoding.options.get()};
 
   auto fitted = std::make_unique<Fitted>();
-  fitted->model = std::make_unique<Model>(options, DataShape(from.find("vocab_size")->as_integer()), choice, fitted->store);
+  DataShape data(from.find("vocab_size")->as_integer());
+  const auto positions = file.params.find("decoder.positions");
+  const bool autoencoder = positions != file.params.end();
+  if (autoencoder) {
+    data.reading = Reading::last;
+    data.max_time = positions->second.dims[0];
+  }
+  fitted->model = std::make_unique<Model>(options, data, choice, fitted->store);
   fill_parameters(fitted->store, file, dtype);
+  if (autoencoder) check_frozen_start(fitted->store, file);
   return fitted;
 }
 
@@ -172,6 +180,7 @@ std::optional<std::string> missing_mixer(const GoldenFile& file) {
 
 void add_models(UnitTable& table) {
   table["model"] = {run_model, true, missing_mixer};
+  table["autoencoder"] = {run_model, true, missing_mixer};
   table["batch_shards"] = {run_batch_shards, true, missing_mixer};
 }
 

@@ -34,7 +34,8 @@ class MadTest : public testing::Test {
   std::unique_ptr<Registry> registry_ = test::load({test::shipped("mad")});
 };
 
-const std::vector<std::string> names = {"recall", "noisy_recall", "fuzzy_recall", "memorisation", "selective_copying"};
+const std::vector<std::string> names = {"recall", "noisy_recall", "fuzzy_recall", "memorisation", "selective_copying",
+                                        "compression"};
 
 /// The map that rows of memorisation show, or what is wrong with them.
 struct Map {
@@ -177,6 +178,65 @@ TEST_F(MadTest, BlanksAreMultinomial) {
   }
 }
 
+/// What is wrong with a row of compression, or nothing.
+std::string compression_problem(const Row& tokens, const Row& targets, std::int32_t vocabulary) {
+  if (targets != tokens) return "targets that are not the tokens";
+  for (std::size_t t = 0; t < tokens.size(); ++t)
+    if ((t + 1 == tokens.size()) != (tokens[t] == vocabulary - 1)) return "an end elsewhere";
+  return "";
+}
+
+TEST_F(MadTest, CompressionKeepsTheInvariants) {
+  const Row example = {3, 4, 4, 2, 4, 4, 4, 5};
+  EXPECT_EQ(compression_problem(example, example, 6), "");
+  EXPECT_EQ(compression_problem(example, example, 7), "an end elsewhere");
+  EXPECT_EQ(compression_problem(example, Row{3, 4, 4, 2, 4, 4, 4, -1}, 6), "targets that are not the tokens");
+  for (const auto& [vocabulary, length] : {std::pair{16, 32}, {128, 256}, {6, 8}, {3, 2}}) {
+    const auto task = make("compression", R"({"vocabulary": )" + std::to_string(vocabulary) + R"(, "length": )" +
+                                              std::to_string(length) + "}");
+    for (const Split split : {Split::train, Split::valid, Split::test}) {
+      const Slice slice = task->slices(split).front();
+      EXPECT_EQ(task->tokens(slice), length);
+      EXPECT_EQ(task->max_targets(slice), length);
+      EXPECT_EQ(task->prompt(slice), 0);
+      std::vector<double> data(static_cast<std::size_t>(vocabulary - 1)), first(data);
+      for (std::int64_t index = 0; index < 6000; ++index) {
+        const MadeRow row = make_row(*task, slice, 3, index);
+        test::expect_in_range(*task, slice, row);
+        ASSERT_EQ(compression_problem(row.tokens, row.targets, vocabulary), "") << index;
+        for (std::size_t t = 0; t + 1 < row.tokens.size(); ++t) data[static_cast<std::size_t>(row.tokens[t])] += 1.0;
+        first[static_cast<std::size_t>(row.tokens[0])] += 1.0;
+      }
+      test::expect_uniform(data, "data tokens");
+      test::expect_uniform(first, "first tokens");
+    }
+  }
+}
+
+TEST_F(MadTest, CompressionIsReadAtItsEndAndHasTheStatedFloors) {
+  for (const std::string& name : names)
+    EXPECT_EQ(make(name)->reading(), name == "compression" ? Reading::last : Reading::positions) << name;
+  // tasks.md 2.5: who knows the last token and says the same for all others.
+  const auto task = make("compression");
+  std::map<std::int32_t, std::pair<double, double>> of_class;  // right, scored
+  double right = 0.0, scored = 0.0, classes = 0.0;
+  for (std::int64_t index = 0; index < 12800; ++index) {
+    const MadeRow row = make_row(*task, task->slices(Split::train).front(), 1, index);
+    for (std::size_t t = 0; t < row.targets.size(); ++t) {
+      const bool hit = row.targets[t] == (t + 1 == row.targets.size() ? 15 : 7);
+      of_class[row.targets[t]].first += hit;
+      of_class[row.targets[t]].second += 1.0;
+      right += hit;
+      scored += 1.0;
+    }
+  }
+  for (const auto& [target, count] : of_class) classes += count.first / count.second;
+  EXPECT_EQ(of_class.size(), 16U);
+  EXPECT_DOUBLE_EQ(classes / 16.0, .125);
+  EXPECT_NEAR(task->chance(), .096, .0005);
+  EXPECT_NEAR(right / scored, task->chance(), 5.0 * std::sqrt(1.0 / 15.0 * 14.0 / 15.0 / scored));
+}
+
 TEST_F(MadTest, Pure) {
   for (const std::string& name : names) test::expect_pure(*make(name));
 }
@@ -231,6 +291,7 @@ TEST_F(MadTest, NoRowIsLikelierThanTold) {
         {"noisy_recall", R"({"vocabulary": 6, "noise_vocabulary": 2, "noise": 0.5, "length": 8})"},
         {"noisy_recall", R"({"vocabulary": 5, "noise_vocabulary": 1, "noise": 0.7, "length": 8})"},
         {"selective_copying", R"({"vocabulary": 4, "length": 10, "copied": 3})"},
+        {"compression", R"({"vocabulary": 4, "length": 5})"},
         {"fuzzy_recall", R"({"vocabulary": 5, "length": 9, "key_size": 1, "value_size": 1})"},
         {"fuzzy_recall", R"({"vocabulary": 5, "length": 18, "key_size": 2, "value_size": 1})"}}) {
     const auto task = make(name, json);
@@ -284,7 +345,9 @@ TEST_F(MadTest, ReleasedRowsRepeatAsMeasured) {
                         {"fuzzy_recall", R"({"released_workers": 8, "as_reference": true})", {400, 40, 0.0}},
                         {"memorisation", R"({"released_workers": 8})", {8, 40, 0.2}},
                         {"selective_copying", R"({"released_workers": 8})", {1600, 160, 0.25}},
+                        {"compression", R"({"released_workers": 8})", {400, 40, 1.0}},
                         {"recall", R"({"released_workers": 2})", {1600, 160, 1.0}},
+                        {"compression", R"({"released_workers": 2})", {1600, 160, 1.0}},
                         {"recall", R"({"released_workers": 8, "train": {"rows": 800}})", {25, 40, 0.625}},
                         {"recall", R"({"released_workers": 8, "train": {"rows": 801}})", {26, 40, 0.65}}}) {
     const Released found = count_released(*make(c.name, c.json));
@@ -307,10 +370,24 @@ TEST_F(MadTest, ReleasedRowsRepeatAsMeasured) {
 TEST_F(MadTest, ReleasedRowsAreRowsOfNoSeed) {
   for (const std::string& name : names) {
     const auto task = make(name, R"({"released_workers": 8})");
-    const auto valid = task->slices(Split::valid).front(), tested = task->slices(Split::test).front();
+    const Slice tested = task->slices(Split::test).front();
     EXPECT_EQ(make_row(*task, tested, 1, 77), make_row(*task, tested, 2, 77));
-    EXPECT_EQ(make_row(*task, valid, 1, 77), make_row(*task, tested, 1, 77)) << "valid is made like test";
     EXPECT_EQ(task->label().substr(task->label().size() - 9), " released");
+  }
+}
+
+TEST_F(MadTest, ReleasedDataHaveCleanRowsOfValid) {
+  for (const std::string& name : names) {
+    const auto released = make(name, R"({"released_workers": 8})"), clean = make(name);
+    std::set<Row> seen;
+    for (std::int64_t index = 0; index < released->slices(Split::train).front().rows; ++index)
+      seen.insert(make_row(*released, released->slices(Split::train).front(), 1, index).tokens);
+    const Slice valid = released->slices(Split::valid).front();
+    for (std::int64_t index = 0; index < valid.rows; ++index) {
+      const MadeRow row = make_row(*released, valid, 5, index);
+      ASSERT_EQ(row, make_row(*clean, valid, 5, index)) << name;
+      ASSERT_FALSE(seen.contains(row.tokens)) << name << " " << index;
+    }
   }
 }
 
@@ -318,7 +395,7 @@ TEST_F(MadTest, KnownRows) {
   // Stored results depend on these numbers; a change of them raises the revision.
   const auto row = [&](const std::string& name, const std::string& json) {
     const auto task = make(name, json);
-    EXPECT_EQ(registry_->find_task("mad_" + name)->info.revision, 1);
+    EXPECT_EQ(registry_->find_task("mad_" + name)->info.revision, name == "compression" ? 1 : 2);
     return make_row(*task, task->slices(Split::train).front(), 0, 0).tokens;
   };
   EXPECT_EQ(row("recall", R"({"length": 12})"), (Row{3, 11, 4, 13, 6, 13, 0, 14, 5, 12, 6}));
@@ -327,6 +404,7 @@ TEST_F(MadTest, KnownRows) {
   EXPECT_EQ(row("memorisation", R"({"length": 8})"), (Row{122, 255, 23, 255, 6, 255, 63, 255}));
   EXPECT_EQ(row("selective_copying", R"({"length": 16, "copied": 4})"),
             (Row{14, 14, 14, 1, 14, 12, 14, 3, 14, 14, 6, 15, 14, 14, 14, 14}));
+  EXPECT_EQ(row("compression", R"({"length": 8})"), (Row{3, 11, 9, 13, 3, 3, 1, 15}));
   EXPECT_EQ(row("recall", R"({"length": 12, "released_workers": 8})"), (Row{0, 8, 0, 8, 2, 15, 4, 12, 6, 8, 0}));
 }
 
@@ -339,6 +417,9 @@ TEST_F(MadTest, RefusesWithTheReason) {
   EXPECT_EQ(refusal("selective_copying", R"({"length": 34})"), "accepted");
   EXPECT_EQ(refusal("selective_copying", R"({"vocabulary": 2})"),
             "vocabulary: found 2, expected at least 3, what asks, the blank and data");
+  EXPECT_EQ(refusal("compression", R"({"length": 1})"), "length: found 1, expected at least 2, a data token and the end");
+  EXPECT_EQ(refusal("compression", R"({"vocabulary": 2})"),
+            "vocabulary: found 2, expected at least 3, two data tokens and the end");
   for (const std::string& name : names)
     EXPECT_EQ(refusal(name, R"({"released_workers": 1})"),
               "released_workers: found 1, expected 0 or at least 2: the reference has no fault with one process");

@@ -150,7 +150,7 @@ double FuzzyRecall::log2_space(Split split) const {
 }  // namespace
 
 void register_fuzzy_recall(Registry& registry) {
-  registry.task<FuzzyRecall>("mad_fuzzy_recall", 1, "MAD: in-context recall, keys and values of several tokens");
+  registry.task<FuzzyRecall>("mad_fuzzy_recall", 2, "MAD: in-context recall, keys and values of several tokens");
 }
 
 }  // namespace phasor::mad

@@ -32,7 +32,7 @@ void Sizes::fields(FieldList& f, const std::string& vocabulary_help, const std::
   f.integer(
       "released_workers", released_workers,
       "0: clean data. From 2: the reference's generator with so many workers (its default is 8), which repeats rows "
-      "and puts training rows into test. No speed is gained",
+      "and puts training rows into test; valid stays clean. No speed is gained",
       Range::between(0.0, 1024.0));
 }
 
@@ -60,7 +60,7 @@ void MadTask::sample(const Slice& slice, std::uint64_t seed, std::int64_t index,
   const auto count = static_cast<std::size_t>(tokens(slice));
   PHASOR_CHECK(row.tokens.size() == count && row.targets.size() == count, "room for a row of MAD");
   const std::uint64_t base = mix64(hash64(name_) ^ static_cast<std::uint64_t>(slice.length));
-  if (sizes_.released_workers > 0) {
+  if (released(slice.split)) {
     const Place place = place_of(index, slice.rows, sizes_.released_workers);
     Draws draws(reference_seed, Purpose{mix64(base + 4)}, static_cast<std::uint64_t>(place.of_chunk));
     Draws process(reference_seed, Purpose{mix64(base + 5)}, static_cast<std::uint64_t>(place.of_process));
@@ -78,6 +78,7 @@ void MadTask::sample(const Slice& slice, std::uint64_t seed, std::int64_t index,
 
 std::vector<Unit> MadTask::units(const Slice& slice, const Sample& row) const {
   const double space = log2_space(slice.split);
+  // A clean row of valid is of its split, but released training rows are of any.
   return {{content_hash(row.tokens), space, sizes_.released_workers == 0 && space >= log2_divided_space}};
 }
 
@@ -103,4 +104,5 @@ PHASOR_PLUGIN("mad", "1.0", [](phasor::Registry& registry) {
   phasor::mad::register_fuzzy_recall(registry);
   phasor::mad::register_memorisation(registry);
   phasor::mad::register_selective_copying(registry);
+  phasor::mad::register_compression(registry);
 })

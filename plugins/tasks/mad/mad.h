@@ -38,8 +38,9 @@ struct Sizes {
 /// Released: what the reference's generator makes with 2 or more worker processes, so that the effect can be measured.
 /// Its rows are dealt to the workers in chunks of ceil(rows / (4 workers)), and every chunk begins with the same state
 /// of the task's generator; so does every split. Only what comes from the generator of the process (blanks of selective
-/// copying) goes on from a worker's chunk to its next. Chunks are dealt evenly here; there it is a race. Data do not
-/// depend on any seed, as the files there are made once; valid is made like test.
+/// copying) goes on from a worker's chunk to its next. Chunks are dealt evenly here; there it is a race. Train and test do
+/// not depend on any seed, as the files there are made once. Valid, which the reference does not have, is clean here too:
+/// what a model can do on rows that it has not seen stands beside what it scores on test.
 class MadTask : public Task {
  public:
   std::int64_t vocabulary() const override { return sizes_.vocabulary; }
@@ -51,12 +52,14 @@ class MadTask : public Task {
  protected:
   MadTask(std::string name, const Sizes& sizes) : name_(std::move(name)), sizes_(sizes) {}
   const Sizes& sizes() const { return sizes_; }
-  /// Makes a row. `process`: the generator of the worker process; another stream than `draws` in the released way only.
+  /// Makes a row. `process`: the generator of the worker process; another stream than `draws` in released rows only.
   virtual void make(Draws& draws, Draws& process, Split split, Sample row) const = 0;
   /// -log2 of the probability of the likeliest row, or less.
   virtual double log2_space(Split split) const = 0;
 
  private:
+  bool released(Split split) const { return sizes_.released_workers > 0 && split != Split::valid; }
+
   std::string name_;
   Sizes sizes_;
 };
@@ -83,5 +86,6 @@ void register_recall(Registry&);
 void register_fuzzy_recall(Registry&);
 void register_memorisation(Registry&);
 void register_selective_copying(Registry&);
+void register_compression(Registry&);
 
 }  // namespace phasor::mad

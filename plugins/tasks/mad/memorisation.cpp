@@ -64,7 +64,7 @@ void Memorisation::make(Draws& draws, Draws& /*process*/, Split, Sample row) con
 }  // namespace
 
 void register_memorisation(Registry& registry) {
-  registry.task<Memorisation>("mad_memorisation", 1, "MAD: the value of a key by a map that no row shows");
+  registry.task<Memorisation>("mad_memorisation", 2, "MAD: the value of a key by a map that no row shows");
 }
 
 }  // namespace phasor::mad

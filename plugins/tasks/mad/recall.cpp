@@ -132,8 +132,8 @@ class NoisyRecall final : public RecallRows {
 }  // namespace
 
 void register_recall(Registry& registry) {
-  registry.task<Recall>("mad_recall", 1, "MAD: the value that a key came with before in the row");
-  registry.task<NoisyRecall>("mad_noisy_recall", 1, "MAD: in-context recall with noise between the pairs");
+  registry.task<Recall>("mad_recall", 2, "MAD: the value that a key came with before in the row");
+  registry.task<NoisyRecall>("mad_noisy_recall", 2, "MAD: in-context recall with noise between the pairs");
 }
 
 }  // namespace phasor::mad

@@ -70,7 +70,7 @@ void SelectiveCopying::make(Draws& draws, Draws& process, Split, Sample row) con
 }  // namespace
 
 void register_selective_copying(Registry& registry) {
-  registry.task<SelectiveCopying>("mad_selective_copying", 1, "MAD: data tokens scattered among blanks, again");
+  registry.task<SelectiveCopying>("mad_selective_copying", 2, "MAD: data tokens scattered among blanks, again");
 }
 
 }  // namespace phasor::mad
