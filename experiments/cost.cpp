@@ -98,6 +98,7 @@ Cost count_cost(const ExperimentSpec& spec) {
   Arena memory;
   const Tensor gradients(memory, dtype, {parameters.flat_size()});
   const auto optimizer = spec.optimizer.make(parameters, true);
+  if (spec.train.storage == "bf16") optimizer->keep_in_bf16();
 
   Cost cost;
   cost.step = around_passes(spec.train, *task, largest, gradients, *optimizer);

@@ -108,6 +108,8 @@ void TrainOptions::fields(FieldList& f) {
   f.integer("lanes", lanes, "gradient buffers the rows of a batch are dealt to; not set: from the shapes", Range::at_least(1));
   f.integer("micro_batch", micro_batch, "rows a lane works on at a time; not set: from the shapes", Range::at_least(1));
   f.choice("precision", precision, {"f32", "f64"}, "f64 is slow and for checks");
+  f.choice("storage", storage, {"as_computed", "bf16"},
+           "bf16: weights and the optimiser's memory are rounded to bfloat16 at the start and after every update");
   f.integer("eval_every", eval_every, "steps between evaluations on valid; 0: only after the last step", Range::at_least(0));
   f.number("solved_at", solved_at, "sequence accuracy on valid that counts as solved, for steps_to_solve", Range::between(0.0, 1.0));
 }
@@ -264,6 +266,9 @@ Json identity(const Json& resolved, const std::string& device_kind) {
   Json out = resolved;
   for (const char* key : {"$schema", "note", "run"}) out.erase(key);
   out["device"] = device_kind;
+  // Younger than many a trial: where it asks for nothing it leaves their names alone.
+  if (const Json* storage = out.at_path("train.storage"); storage != nullptr && *storage == Json("as_computed"))
+    out["train"].erase("storage");
   return out;
 }
 

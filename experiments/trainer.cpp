@@ -96,6 +96,7 @@ Trainer::Trainer(const ExperimentSpec& spec)
   parameters_.allocate(precision_of(spec));
   parameters_.initialise(static_cast<std::uint64_t>(spec.seed));
   optimizer_ = spec.optimizer.make(parameters_);
+  if (spec.train.storage == "bf16") optimizer_->keep_in_bf16();
   const std::int64_t lanes = spec.train.lanes.value();
   for (std::int64_t i = 0; i < lanes; ++i) {
     auto lane = std::make_unique<Lane>();

@@ -27,8 +27,15 @@ struct SgdUpdate {
   bool nesterov;
 };
 
+/// To the nearest number with the 8 bits of mantissa of bfloat16, in place; the range is that of the type.
+struct RoundBf16 {
+  View values;
+  std::int64_t begin, count;
+};
+
 extern const Kernel<SumSquares> sum_squares;
 extern const Kernel<AdamWUpdate> adamw_update;
 extern const Kernel<SgdUpdate> sgd_update;
+extern const Kernel<RoundBf16> round_bf16;
 
 }  // namespace phasor

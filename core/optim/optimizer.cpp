@@ -15,6 +15,13 @@ void DecayOptions::fields(FieldList& f, const std::string& weight_decay_help) {
   f.number("clip", clip, "largest global gradient norm; not set: no clipping", Range::above(0.0));
 }
 
+namespace {
+/// Elements first .. first+count-1 of a flat tensor.
+void round_part(const Stream& stream, const Tensor& flat, std::int64_t first, std::int64_t count) {
+  launch(stream, round_bf16, {flat.view(), first, count}, {0.0, 2 * count * static_cast<std::int64_t>(size_of(flat.dtype()))});
+}
+}  // namespace
+
 Tensor Optimizer::flat_zeros() {
   const Tensor flat(arena_, parameters_.flat().dtype(), {parameters_.flat_size()});
   zero(Stream{flat.dtype(), nullptr, dry_}, flat);
@@ -61,6 +68,7 @@ StepReport Optimizer::step(std::span<const Tensor> gradients, double lr, Paralle
   parallel(pieces, [&](std::int64_t i, const Stream& stream) {
     const auto [first, count, decays] = pieces_[static_cast<std::size_t>(i)];
     update(stream, gradients[0], first, count, report.clip_factor, decays);
+    for (const Tensor& stored : rounded_) round_part(stream, stored, first, count);
   });
   return report;
 }
@@ -70,6 +78,13 @@ StepReport Optimizer::step(const Tensor& gradient, double lr) {
   return step(std::span(&gradient, 1), lr, [&](std::int64_t count, FunctionRef<void(std::int64_t, const Stream&)> work) {
     for (std::int64_t i = 0; i < count; ++i) work(i, stream);
   });
+}
+
+void Optimizer::keep_in_bf16() {
+  PHASOR_CHECK(rounded_.empty(), "bfloat16 is asked for once");
+  rounded_.push_back(parameters_.flat());
+  for (const auto& [name, tensor] : memory()) rounded_.push_back(tensor);
+  round_part(Stream{parameters_.flat().dtype(), nullptr, dry_}, parameters_.flat(), 0, parameters_.flat_size());
 }
 
 void Optimizer::resume(std::int64_t updates) {

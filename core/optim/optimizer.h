@@ -46,6 +46,11 @@ class Optimizer {
   /// The same on the calling thread.
   StepReport step(const Tensor& gradient, double lr);
 
+  /// From now on parameters and memory are rounded to bfloat16 (8 bits of mantissa, to the nearest, ties to even) after
+  /// every update, and the parameters, frozen ones too, at once: as a program that stores them so computes, up to the
+  /// roundings inside its update. They are still kept, and computed with, in the precision of the parameters.
+  void keep_in_bf16();
+
   std::int64_t updates() const { return updates_; }
   /// Continues after so many updates; the memory must be restored too.
   void resume(std::int64_t updates);
@@ -82,6 +87,7 @@ class Optimizer {
   Arena arena_;
   std::vector<Piece> pieces_;    // cut before the first update: parameters are declared by then
   std::vector<double> squares_;  // of the summed gradient, per piece
+  std::vector<Tensor> rounded_;  // flat tensors that are kept in bfloat16: none, or all
 };
 
 }  // namespace phasor

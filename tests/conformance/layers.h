@@ -62,6 +62,7 @@ inline std::vector<Pair> pairs() {
   const std::vector<std::pair<std::string, std::string>> backbones = {
       {"gla", R"({"heads": 2, "expand_k": 1.0, "gate_divisor": 1.0})"},
       {"gla", R"({"heads": 2, "expand_k": 1.0, "short_conv": 4, "norm_q": true, "norm_k": true})"},
+      {"gla", R"({"heads": 2, "expand_k": 1.0, "gate_divisor": 1.0, "gate_per": "plane"})"},
       {"deltanet", R"({"heads": 2})"},
       {"deltanet", R"({"heads": 2, "expand_v": 2.0, "short_conv": 0, "activation": "elu", "qk_norm": "sum",
                        "negative_eigenvalues": true, "output_gate": true})"},

@@ -1,10 +1,15 @@
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <gtest/gtest.h>
+#include <limits>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "core/optim/adamw.h"
+#include "core/optim/kernel.h"
+#include "core/optim/sgd.h"
 
 // An update works piece by piece: the bits depend neither on the order of the pieces nor on who does them.
 
@@ -93,6 +98,110 @@ TEST(OptimizerTest, GradientsAreAddedUpAndFrozenOnesDoNotCount) {
     for (std::int64_t i = 0; i < entry.count(); ++i) ASSERT_EQ(value[i], fresh.values()[static_cast<std::size_t>(entry.offset + i)]);
   }
   EXPECT_NEAR(updated.report.grad_norm / std::sqrt(square), 1.0, 1e-6);
+}
+
+/// The nearest number with 8 bits of mantissa, ties to the even one, by arithmetic.
+double nearest_bf16(double x) {
+  int exponent = 0;
+  const double mantissa = std::frexp(x, &exponent);  // in [1/2, 1)
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, 8)), exponent - 8);
+}
+
+template <class T>
+std::vector<T> rounded(std::vector<T> values) {
+  const Dtype type = sizeof(T) == 4 ? Dtype::f32 : Dtype::f64;
+  const RoundBf16 inner{{values.data(), 0}, 1, static_cast<std::int64_t>(values.size()) - 2};
+  launch(Stream{type, nullptr}, round_bf16, inner, {0.0, 0});
+  return values;
+}
+
+template <class T>
+void expect_nearest() {
+  std::vector<T> values(4002);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double wave = std::sin(0.7 * static_cast<double>(i));
+    values[i] = static_cast<T>(wave * std::exp2(static_cast<double>(i % 121) - 60.0));
+  }
+  // Ties: half a unit above an even and above an odd number; and the carry into the next power of two.
+  values[1] = T(1.00390625), values[2] = T(1.01171875), values[3] = T(-1.00390625), values[4] = T(1.99999);
+  const std::vector<T> got = rounded(values);
+  EXPECT_EQ(got.front(), values.front());  // outside the part
+  EXPECT_EQ(got.back(), values.back());
+  for (std::size_t i = 1; i + 1 < values.size(); ++i) ASSERT_EQ(static_cast<double>(got[i]), nearest_bf16(static_cast<double>(values[i]))) << i;
+  EXPECT_EQ(got[1], T(1));
+  EXPECT_EQ(got[2], T(1.015625));
+  EXPECT_EQ(got[4], T(2));
+}
+
+TEST(Bf16, IsTheNearestTiesToEven) {
+  expect_nearest<float>();
+  expect_nearest<double>();
+  constexpr float infinity = std::numeric_limits<float>::infinity(), largest = std::numeric_limits<float>::max();
+  const auto odd_nan = std::bit_cast<float>(0x7f800001u), full_nan = std::bit_cast<float>(0xffffffffu);
+  const std::vector<float> got = rounded<float>({0.0f, infinity, -infinity, largest, -0.0f, 0.0f, odd_nan, full_nan, 0.0f});
+  EXPECT_EQ(got[1], infinity);
+  EXPECT_EQ(got[2], -infinity);
+  EXPECT_EQ(got[3], infinity);
+  EXPECT_TRUE(std::signbit(got[4]));
+  EXPECT_TRUE(std::isnan(got[6]));
+  EXPECT_TRUE(std::isnan(got[7]));
+}
+
+/// After every step parameters and memory are what one more rounding leaves alone, and the rounding of what the update
+/// makes of rounded ones.
+template <class Kind, class Options>
+void expect_rounded_steps(const Options& options) {
+  ParameterStore store, exact_store;
+  declare(store);
+  declare(exact_store);
+  Kind kept(options, store);
+  kept.keep_in_bf16();
+  Arena arena;
+  const Tensor gradient(arena, Dtype::f32, {store.flat_size()});
+  for (int step = 0; step < 3; ++step) {
+    Kind exact(options, exact_store);  // from the same state
+    exact.resume(step);
+    std::copy_n(store.flat().as<float>(), store.flat_size(), exact_store.flat().as<float>());
+    for (std::size_t m = 0; m < kept.memory().size(); ++m)
+      std::copy_n(kept.memory()[m].second.template as<float>(), store.flat_size(), exact.memory()[m].second.template as<float>());
+    for (std::int64_t i = 0; i < gradient.size(); ++i) gradient.as<float>()[i] = slope(step, i);
+    kept.step(gradient, 1e-2);
+    for (std::int64_t i = 0; i < gradient.size(); ++i) gradient.as<float>()[i] = slope(step, i);
+    exact.step(gradient, 1e-2);
+    int changed = 0;
+    const auto compare = [&](const Tensor& got, const Tensor& want) {
+      for (std::int64_t i = 0; i < got.size(); ++i) {
+        ASSERT_EQ(static_cast<double>(got.as<float>()[i]), nearest_bf16(static_cast<double>(want.as<float>()[i]))) << i;
+        changed += got.as<float>()[i] != want.as<float>()[i] ? 1 : 0;
+      }
+    };
+    compare(store.flat(), exact_store.flat());
+    for (std::size_t m = 0; m < kept.memory().size(); ++m) compare(kept.memory()[m].second, exact.memory()[m].second);
+    EXPECT_GT(changed, 60000);
+  }
+}
+
+TEST(Bf16, ParametersAndMemoryAreRoundedAfterEveryStep) {
+  AdamWOptions adamw;
+  adamw.decay.weight_decay = 0.1;
+  expect_rounded_steps<AdamW>(adamw);
+  SgdOptions sgd;
+  sgd.momentum = 0.9;
+  expect_rounded_steps<Sgd>(sgd);
+}
+
+// A frozen table is rounded once, at the start: the program that this imitates stores it so.
+TEST(Bf16, FrozenParametersAreRoundedAtTheStart) {
+  Updated exact, kept;
+  declare(exact.store);
+  declare(kept.store);
+  AdamW adamw({}, kept.store);
+  adamw.keep_in_bf16();
+  const ParameterEntry& table = *kept.store.find("table");
+  ASSERT_TRUE(table.frozen);
+  for (std::int64_t i = 0; i < table.count(); ++i)
+    ASSERT_EQ(static_cast<double>(kept.store.value(table).as<float>()[i]),
+              nearest_bf16(static_cast<double>(exact.store.value(table).as<float>()[i])));
 }
 
 }  // namespace

@@ -29,6 +29,19 @@ TEST(ExperimentSpec, IdentityIsTheContentWithoutRunAndNote) {
   EXPECT_NE(id_of(small_experiment(R"({"seed": 1})")), id);
 }
 
+// Trials of before the option keep their names.
+TEST(ExperimentSpec, StorageIsPartOfTheIdentityWhereItRounds) {
+  ExperimentSpec spec(shipped_plugins());
+  read_spec(spec, small_experiment());
+  const Trial trial = make_trial(spec);
+  EXPECT_EQ(trial.spec.at_path("train.storage")->as_string(), "as_computed");
+  EXPECT_EQ(identity(trial.spec, "cpu").at_path("train.storage"), nullptr);
+  Json older = trial.spec;
+  older["train"].erase("storage");
+  EXPECT_EQ(identity(older, "cpu"), identity(trial.spec, "cpu"));
+  EXPECT_NE(id_of(small_experiment(R"({"train": {"storage": "bf16"}})")), trial.id);
+}
+
 TEST(ExperimentSpec, ResolvesEveryDefault) {
   ExperimentSpec spec(shipped_plugins());
   read_spec(spec, small_experiment());

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 #include "experiments/trainer.h"
 #include "experiments/trial.h"
@@ -33,6 +35,18 @@ TEST(Trial, BitsDoNotDependOnThreadsOrLogging) {
     EXPECT_EQ(run(patch).bits, bits) << patch;
   EXPECT_NE(run(R"({"seed": 1})").bits, bits);
   EXPECT_NE(run(R"({"optimizer": {"lr": 0.011}})").bits, bits);
+}
+
+TEST(Trial, StorageInBf16IsSteadyAndSeen) {
+  const std::string bits = run(R"({"train": {"storage": "bf16"}})").bits;
+  EXPECT_NE(bits, run("{}").bits);
+  EXPECT_EQ(run(R"({"train": {"storage": "bf16"}, "run": {"threads": 3, "log_every": 1}})").bits, bits);
+  ExperimentSpec spec(shipped_plugins());
+  read_spec(spec, small_experiment(R"({"train": {"storage": "bf16"}})"));
+  Trainer trainer(spec);
+  for (int step = 0; step < 3; ++step) trainer.step();
+  const Tensor& flat = trainer.parameters().flat();
+  for (std::int64_t i = 0; i < flat.size(); ++i) ASSERT_EQ(std::bit_cast<std::uint32_t>(flat.as<float>()[i]) & 0xffffu, 0u) << i;
 }
 
 TEST(Trial, LossAndGradientAreExactWhateverTheLanesAndMicroBatches) {

@@ -1,4 +1,6 @@
 // Gated linear attention (Yang et al. 2024; layers.md 5.2): a matrix state per head that decays by a gate per key channel.
+// With one gate per plane (i, i + K/2) the decay commutes with rotations of the planes: queries and keys that an encoding turns
+// by a running angle are then exactly a state that is turned and decays (paper notes 4.6); with a gate per channel they are not.
 
 #include <array>
 #include <cmath>
@@ -12,6 +14,7 @@
 #include "core/ops/gla/gla.h"
 #include "core/ops/l2_norm/l2_norm.h"
 #include "core/ops/linear/linear.h"
+#include "core/ops/repeat/repeat.h"
 #include "core/ops/rms_norm/rms_norm.h"
 #include "core/ops/short_conv/short_conv.h"
 #include "core/plugin/manifest.h"
@@ -30,6 +33,7 @@ class Gla final : public Mixer {
     std::int64_t short_conv = 0;
     std::int64_t gate_rank = 16;
     double gate_divisor = 16.0;
+    std::string gate_per = "channel";
     std::optional<double> gate_clamp;
     bool norm_q = false, norm_k = false;
     std::string feature_map = "none";
@@ -44,6 +48,8 @@ class Gla final : public Mixer {
                 Range::between(0, 64));
       f.integer("gate_rank", gate_rank, "rank of the forget gate's projection", Range::at_least(1));
       f.number("gate_divisor", gate_divisor, "the log-gate is logsigmoid(..) divided by this", Range::above(0.0));
+      f.choice("gate_per", gate_per, {"channel", "plane", "head"},
+               "what has a forget gate of its own: a key channel; a plane (i, i + K/2), as rotations turn them; a head");
       f.number("gate_clamp", gate_clamp, "lowest log-gate; not set: none", {.high = 0.0});
       f.boolean("norm_q", norm_q, "L2-normalise queries after the encoding");
       f.boolean("norm_k", norm_k, "L2-normalise keys after the encoding");
@@ -63,6 +69,8 @@ class Gla final : public Mixer {
     if (s.value_dim < 1 || s.value_dim * o.heads != std::llround(static_cast<double>(dim) * o.expand_v))
       return "dim * expand_v = " + shortest(static_cast<double>(dim) * o.expand_v) + " does not split into " +
              std::to_string(o.heads) + " equal heads";
+    if (o.gate_per == "plane" && s.key_dim % 2 != 0)
+      return "gate_per plane needs an even width per key head, found " + std::to_string(s.key_dim);
     return std::nullopt;
   }
 
@@ -87,8 +95,9 @@ class Gla final : public Mixer {
       widths_.push_back(values);
     }
     inputs_ = ParameterStore::stack(rows);
-    gate_ = scope.weight("gk_proj.1.weight", kv_keys, o_.gate_rank);
-    gate_bias_ = scope.zeros("gk_proj.1.bias", {kv_keys});
+    const std::int64_t gates = s_.kv_heads * gates_per_head();
+    gate_ = scope.weight("gk_proj.1.weight", gates, o_.gate_rank);
+    gate_bias_ = scope.zeros("gk_proj.1.bias", {gates});
     if (o_.short_conv > 0) {
       q_conv_ = scope.weight("q_conv1d.weight", keys, o_.short_conv);
       k_conv_ = scope.weight("k_conv1d.weight", kv_keys, o_.short_conv);
@@ -115,8 +124,9 @@ class Gla final : public Mixer {
     qk.q = mapped(tape, o_.norm_q ? ops::l2_norm(tape, qk.q, 1e-6) : qk.q);
     qk.k = mapped(tape, o_.norm_k ? ops::l2_norm(tape, qk.k, 1e-6) : qk.k);
 
-    const Tensor logits = ops::linear(tape, parts[3], gate_(), gate_bias_());
-    const Tensor log_gate = ops::log_gate(tape, heads(logits, s_.kv_heads, s_.key_dim), 1.0 / o_.gate_divisor, o_.gate_clamp);
+    const Tensor logits = heads(ops::linear(tape, parts[3], gate_(), gate_bias_()), s_.kv_heads, gates_per_head());
+    Tensor log_gate = ops::log_gate(tape, logits, 1.0 / o_.gate_divisor, o_.gate_clamp);
+    if (o_.gate_per != "channel") log_gate = ops::repeat(tape, log_gate, s_.key_dim / gates_per_head());
     const double scale = 1.0 / std::sqrt(static_cast<double>(s_.key_dim));
     const auto mixed = ops::gla(tape, qk.q, qk.k, heads(parts[2], s_.kv_heads, s_.value_dim), log_gate, scale,
                                 state == nullptr ? Tensor() : state->get("s"), state != nullptr, 0, context.starts);
@@ -129,6 +139,11 @@ class Gla final : public Mixer {
   }
 
  private:
+  std::int64_t gates_per_head() const {
+    if (o_.gate_per == "head") return 1;
+    return o_.gate_per == "plane" ? s_.key_dim / 2 : s_.key_dim;
+  }
+
   Tensor convolve(Tape& tape, const Tensor& x, const Parameter& weight, const char* name, const SequenceContext& context,
                   State* state) const {
     const auto result = ops::short_conv(tape, x, weight(), {}, true, state == nullptr ? Tensor() : state->get(name),

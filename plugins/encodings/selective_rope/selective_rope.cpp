@@ -96,7 +96,7 @@ class SelectiveRope final : public Encoding {
     std::string input = "x", input_norm = "l2", increment = "signed";
     ProjectionOptions projection;
     TimeMixingOptions time_mixing;
-    bool bias = false;
+    bool bias = false, bias_learned = true;
     GateOptions gate;
     TemperatureOptions temperature;
 
@@ -107,6 +107,7 @@ class SelectiveRope final : public Encoding {
       f.object("time_mixing", time_mixing, "filter over time");
       f.choice("increment", increment, {"signed", "abs", "softplus"}, "sign of the phase per step, before the bias");
       f.boolean("bias", bias, "add exp(b), one per head and plane: with zero input this is RoPE");
+      f.boolean("bias_learned", bias_learned, "train the bias; otherwise it adds 1 for good, in units of the temperature");
       f.object("gate", gate, "multiplies the phase per step");
       f.object("temperature", temperature, "one factor per plane, shared by the heads");
     }
@@ -120,6 +121,7 @@ class SelectiveRope final : public Encoding {
     if (slices && s.dim % s.heads != 0)
       return "dim " + std::to_string(s.dim) + " does not split into " + std::to_string(s.heads) + " slices";
     if (o.projection.kind == "none" && !o.bias) return "projection none without bias never rotates; use the encoding nope";
+    if (!o.bias && !o.bias_learned) return "bias_learned false without a bias: there is nothing to freeze";
     if (o.temperature.kind == "rope" && o.temperature.theta < 1.0) return "temperature rope needs theta of at least 1";
     if (o.temperature.kind == "rfa" && o.temperature.theta >= 1.0) return "temperature rfa needs theta below 1";
     if (o.temperature.kind == "rfa" && s.key_dim < 4) return "temperature rfa needs at least two planes per head";
@@ -156,7 +158,7 @@ class SelectiveRope final : public Encoding {
       if (normed) up_scale_ = scope.ones("phi_proj.scalar", {s_.heads});
     }
     if (projects() && o_.time_mixing.kind == "conv") conv_ = scope.weight("phi_conv1d.weight", channels, o_.time_mixing.width);
-    if (o_.bias) bias_ = scope.zeros("phi_bias", {s_.heads, planes()});
+    if (o_.bias) bias_ = scope.add("phi_bias", {s_.heads, planes()}, Init::zeros(), !o_.bias_learned);
     temperature_ = scope.add("temperature", {planes()}, Init::table(temperatures(o_.temperature, planes())),
                              !o_.temperature.learned);
   }
