@@ -1,6 +1,7 @@
 #include "sweeps/expand.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <gtest/gtest.h>
 
 #include "tests/sweeps/scratch.h"
@@ -193,8 +194,18 @@ TEST_F(Expand, SlicesOfTheTableMustBeMeasured) {
 }
 
 TEST_F(Expand, TheLibraryOfSweepsIsRight) {
-  const Expansion made = load_sweep(std::string(PHASOR_SOURCE) + "/sweeps/quickstart.json", {}, plugins()).expansion;
-  EXPECT_EQ(made.trials.size(), made.manifest.trials.size());
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(PHASOR_SOURCE) + "/sweeps")) {
+    if (entry.path().extension() != ".json") continue;
+    ++files;
+    const Expansion made = load_sweep(entry.path().string(), {}, plugins()).expansion;  // throws for any mistake
+    EXPECT_EQ(made.manifest.name, entry.path().stem().string());
+    EXPECT_FALSE(made.manifest.note.empty()) << entry.path();
+    const auto cells = std::count_if(made.manifest.trials.begin(), made.manifest.trials.end(),
+                                     [](const results::ManifestTrial& cell) { return cell.excluded.empty(); });
+    EXPECT_EQ(static_cast<std::ptrdiff_t>(made.trials.size()), cells) << entry.path() << ": two cells are one trial";
+  }
+  EXPECT_GE(files, 9);
 }
 
 }  // namespace
