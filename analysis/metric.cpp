@@ -34,6 +34,17 @@ Reading mean_of_last(const std::map<std::int64_t, double>& curve, std::int64_t k
   return reading;
 }
 
+/// Over all slices is what was measured so, or what the only slice has; -1 when there are several.
+std::int64_t only_slice(const std::vector<results::EvalPoint>& evals, const Series& series) {
+  std::int64_t slice = -1;
+  for (const results::EvalPoint& point : evals) {
+    if (point.metric != series.metric || point.split != series.split) continue;
+    if (point.slice < 0 || (slice >= 0 && point.slice != slice)) return -1;
+    slice = point.slice;
+  }
+  return slice;
+}
+
 }  // namespace
 
 const char* to_text(Direction direction) { return direction == Direction::minimise ? "minimise" : "maximise"; }
@@ -72,8 +83,9 @@ std::string to_text(const At& at) {
 std::optional<Reading> read_metric(const std::vector<results::EvalPoint>& evals, const Series& series, const At& at,
                                    Direction direction) {
   std::map<std::int64_t, double> curve;
+  const std::int64_t slice = series.slice < 0 ? only_slice(evals, series) : series.slice;
   for (const results::EvalPoint& point : evals) {
-    if (point.slice == series.slice && point.metric == series.metric && point.split == series.split) {
+    if (point.slice == slice && point.metric == series.metric && point.split == series.split) {
       curve[point.step] = point.value;
     }
   }

@@ -69,7 +69,7 @@ void need_measured(const Frame& frame, const Series& series, const std::string& 
     any = true;
     for (const results::EvalPoint& point : row.evals) known.insert({point.split, point.metric, point.slice});
   }
-  if (!any || known.contains(series)) return;
+  if (!any || known.contains(series) || measured(frame, series)) return;
   std::vector<std::string> names;
   for (const Series& one : known) names.push_back(to_text(one));
   throw UserError("table." + place + ": no trial measured " + to_text(series) + "; they measured " +

@@ -138,7 +138,9 @@ void Expander::note_slices(const ExperimentSpec& spec, const Json& resolved) {
     for (const Slice& slice : task->slices(split)) all.push_back(slice.length);
     return all;
   };
-  const KnownSlices here{lengths(Split::valid), lengths(Split::test)};
+  KnownSlices here{lengths(Split::valid), lengths(Split::test)};
+  here.single_valid = here.valid.size() == 1;
+  here.single_test = here.test.size() == 1;
   if (!slices_) {
     slices_ = here;
     return;
@@ -149,6 +151,8 @@ void Expander::note_slices(const ExperimentSpec& spec, const Json& resolved) {
   };
   keep(slices_->valid, here.valid);
   keep(slices_->test, here.test);
+  slices_->single_valid = slices_->single_valid && here.single_valid;
+  slices_->single_test = slices_->single_test && here.single_test;
 }
 
 void Expander::read_cell(const Place& at, results::ManifestTrial& cell) {

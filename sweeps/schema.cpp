@@ -97,7 +97,8 @@ constexpr const char* sweep_text = R"({
       "additionalProperties": false
     },
     "metric": {"enum": []},
-    "length": {"type": "integer", "minimum": 1},
+    "length": {"anyOf": [{"type": "integer", "minimum": 1}, {"const": "all"}],
+               "description": "all: of a split that has a single length, which may differ from cell to cell"},
     "line": {"type": "string", "minLength": 1, "pattern": "^[^\\u0000-\\u001f]*$"},
     "path": {"enum": []},
     "settings": {"type": "object", "properties": {}, "additionalProperties": false}

@@ -15,13 +15,13 @@ namespace {
 
 const std::vector<std::string> splits = {"valid", "test"};
 
-/// Trials are evaluated by length, so a number without one does not exist.
-bool is_slice(const Json& value) { return value.is_integer() && value.as_integer() >= 1; }
+/// Trials are evaluated by length; "all" is for splits of a single length, which may differ from cell to cell.
+bool is_slice(const Json& value) { return value == Json("all") || (value.is_integer() && value.as_integer() >= 1); }
 
 void read_slice(Reader& reader, const Json& object, const std::string& path) {
   const Json* value = reader.member(object, path, "slice", true);
   if (value == nullptr || is_slice(*value)) return;
-  reader.problem(path + ".slice", found_text(*value) + ", expected a length of at least 1");
+  reader.problem(path + ".slice", found_text(*value) + ", expected a length of at least 1, or \"all\"");
 }
 
 bool is_rule(const std::string& rule) {
@@ -90,7 +90,7 @@ void read_report(Reader& reader, const Json& table) {
     if (slices->empty()) reader.problem(path + ".slices", "found an empty list, expected lengths");
     for (std::size_t j = 0; j < slices->size(); ++j) {
       if (is_slice((*slices)[j])) continue;
-      reader.problem(element(path + ".slices", j), found_text((*slices)[j]) + ", expected a length of at least 1");
+      reader.problem(element(path + ".slices", j), found_text((*slices)[j]) + ", expected a length of at least 1, or \"all\"");
     }
   }
 }
@@ -141,8 +141,12 @@ void read_baseline(Reader& reader, const Json& table, const std::vector<Axis>& a
 }
 
 void check_slice(Document& document, const Json* slice, const std::string& path,
-                 const std::vector<std::int64_t>& lengths, const std::string& split) {
+                 const std::vector<std::int64_t>& lengths, bool single, const std::string& split) {
   if (!is_slice(*slice)) return;  // told already
+  if (slice->is_string()) {
+    if (!single) document.problem(path, "found \"all\", but " + split + " has several lengths in some cell; expected one of them");
+    return;
+  }
   if (std::find(lengths.begin(), lengths.end(), slice->as_integer()) != lengths.end()) return;
   std::string expected;
   for (const std::int64_t length : lengths) expected += (expected.empty() ? "" : ", ") + std::to_string(length);
@@ -180,7 +184,7 @@ void check_slices(Document& document, const KnownSlices& known) {
   const Json* table = document.value().find("table");
   if (table == nullptr || !table->is_object()) return;
   if (const Json* slice = table->at_path("select.slice")) {
-    check_slice(document, slice, "table.select.slice", known.valid, "valid");
+    check_slice(document, slice, "table.select.slice", known.valid, known.single_valid, "valid");
   }
   const Json* report = table->find("report");
   if (report == nullptr || !report->is_array()) return;
@@ -191,7 +195,8 @@ void check_slices(Document& document, const KnownSlices& known) {
     const bool valid = *split == Json("valid");
     for (std::size_t j = 0; j < slices->as_array().size(); ++j) {
       check_slice(document, &slices->as_array()[j], element(element("table.report", i) + ".slices", j),
-                  valid ? known.valid : known.test, valid ? "valid" : "test");
+                  valid ? known.valid : known.test, valid ? known.single_valid : known.single_test,
+                  valid ? "valid" : "test");
     }
   }
 }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "tests/analysis/sweep.h"
 
 namespace phasor::analysis {
@@ -30,6 +31,33 @@ TEST(Averages, ChoosePerSettingAverageWithinASeedThenDeviate) {
   EXPECT_EQ(lines[0].at("expected"), "3");
   EXPECT_EQ(lines[0].at("trials"), "12");
   EXPECT_EQ(read_csv(two_settings().text(Format::csv, Form::candidates)).size(), 4u);
+}
+
+// Settings of a task may differ in length: over all slices is over the only one.
+TEST(Averages, SettingsOfDifferentLengths) {
+  Sweep sweep = two_settings();
+  sweep.manifest.table = parse_json(R"({
+    "select": {"split": "valid", "metric": "accuracy", "slice": "all", "at": "final", "ties": ["valid.loss", "lowest"]},
+    "report": [{"split": "test", "metric": "accuracy", "slices": ["all"]}],
+    "primary": {"metric": "accuracy", "slice": "all"}})", "table");
+  for (auto& record : sweep.folder.records) {
+    if (!record.id.starts_with("t-0-1-")) continue;
+    for (auto& point : record.evals) point.slice = 64;
+  }
+  const auto lines = read_csv(sweep.text(Format::csv, Form::longer));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].at("optimizer.lr"), "0.1;0.2");
+  EXPECT_EQ(lines[0].at("mean"), "0.5000");
+  EXPECT_EQ(lines[0].at("slice"), "all");
+  // A split with two lengths has no number over all: nothing is averaged in silence.
+  for (auto& record : sweep.folder.records) {
+    const auto evals = record.evals;
+    for (auto point : evals) {
+      point.slice = 128;
+      record.evals.push_back(point);
+    }
+  }
+  EXPECT_THROW(sweep.text(Format::csv, Form::longer), UserError);
 }
 
 TEST(Averages, OneSettingWithoutAWholeCandidateMakesTheCellNotAvailable) {

@@ -96,6 +96,13 @@ TEST(ParameterCounts, Transformer370M) {
   EXPECT_EQ(added(transformer, full_rank), 1'230'336);
 }
 
+TEST(ParameterCounts, GatedDeltaNet400M) {
+  const Sizes delta{1024, 24, 32000, R"({"heads": 8})", "gated_deltanet"};
+  EXPECT_EQ(count(delta, "nope"), 399'724'928);
+  EXPECT_EQ(count(delta, "rope"), 399'724'928);
+  EXPECT_EQ(added(delta, full_rank), 1'820'544);
+}
+
 TEST(ParameterCounts, Copying) {
   const Sizes gla{512, 4, 30, R"({"heads": 16, "expand_k": 1.0, "expand_v": 1.0})"};
   const std::string skip_conv = R"(, "time_mixing": {"kind": "difference"})";

@@ -193,6 +193,18 @@ TEST_F(Expand, SlicesOfTheTableMustBeMeasured) {
                "table.select.slice: found 8, expected a length that valid has in every cell: there is none");
 }
 
+TEST_F(Expand, AllSlicesIsForSplitsOfOneLength) {
+  const auto text = [](const std::string& slices, const std::string& select) {
+    std::string sweep = sweep_text(R"({"name": "l", "role": "row", "path": "task.valid.length", "values": [8, 9]})", "", slices);
+    const std::string found = R"("slice": 8)";
+    return sweep.replace(sweep.find(found), found.size(), R"("slice": )" + select);
+  };
+  EXPECT_EQ(expand(text("[8]", R"("all")")).trials.size(), 2u);
+  expect_words(mistakes(text(R"(["all"])", R"("all")")),
+               "table.report[0].slices[0]: found \"all\", but test has several lengths in some cell; expected one of them");
+  expect_words(mistakes(text("[8]", R"("each")")), "table.select.slice: found \"each\", expected a length of at least 1, or \"all\"");
+}
+
 TEST_F(Expand, TheLibraryOfSweepsIsRight) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(PHASOR_SOURCE) + "/sweeps")) {
@@ -205,7 +217,7 @@ TEST_F(Expand, TheLibraryOfSweepsIsRight) {
                                      [](const results::ManifestTrial& cell) { return cell.excluded.empty(); });
     EXPECT_EQ(static_cast<std::ptrdiff_t>(made.trials.size()), cells) << entry.path() << ": two cells are one trial";
   }
-  EXPECT_GE(files, 9);
+  EXPECT_GE(files, 20);
 }
 
 }  // namespace
