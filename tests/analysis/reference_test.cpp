@@ -1,4 +1,5 @@
-// Published numbers (analysis/reference/*.json): the shape of every file, and averages that add up, or are known not to.
+// Published numbers (analysis/reference/*.json): the shape of every file, and averages that add up, or are known not
+// to.
 
 #include <cmath>
 #include <filesystem>
@@ -52,7 +53,8 @@ double cell(const Json& table, const std::string& row, const std::string& column
 
 double mean_of(const Json& table, const Json& average, const Json& row) {
   double sum = 0.0;
-  for (const Json& column : list(average, "of")) sum += list(row, "values")[index_of(table, column.as_string())].as_number();
+  for (const Json& column : list(average, "of"))
+    sum += list(row, "values")[index_of(table, column.as_string())].as_number();
   return sum / static_cast<double>(list(average, "of").size());
 }
 
@@ -104,7 +106,8 @@ TEST(Reference, AveragesAddUpOrAreKnownNotTo) {
       for (const Json& row : list(table, "rows")) {
         const double printed = list(row, "values")[index_of(table, text(average, "column"))].as_number();
         ++checked;
-        if (std::abs(printed - mean_of(table, average, row)) > 0.5 * unit + 0.5 * unit_of + 1e-9) off.insert(name + ": " + label(row));
+        if (std::abs(printed - mean_of(table, average, row)) > 0.5 * unit + 0.5 * unit_of + 1e-9)
+          off.insert(name + ": " + label(row));
       }
       for (const Json& known : list(average, "known_mismatches")) {
         listed.insert(name + ": " + label(known));
@@ -117,7 +120,8 @@ TEST(Reference, AveragesAddUpOrAreKnownNotTo) {
     }
   }
   EXPECT_EQ(checked, 38);
-  EXPECT_EQ(off, (std::set<std::string>{"language_modeling_table3: FoX 370M, NoPE", "language_modeling_table3: FoX 370M, RoPE",
+  EXPECT_EQ(off, (std::set<std::string>{"language_modeling_table3: FoX 370M, NoPE",
+                                        "language_modeling_table3: FoX 370M, RoPE",
                                         "language_modeling_table3: FoX 370M, Selective RoPE"}));
   EXPECT_EQ(listed, off);
 }
@@ -136,10 +140,13 @@ TEST(Reference, TheAblationAgreesWithTheTable) {
   }
 }
 
-// What the notes say of Table 1: the best row is 7.3 above NoPE and 0.7 above RoPE, plain Selective RoPE 0.5 below RoPE.
+// What the notes say of Table 1: the best row is 7.3 above NoPE and 0.7 above RoPE, plain Selective RoPE 0.5 below
+// RoPE.
 TEST(Reference, DistancesInTheMadTable) {
   const auto tables = all();
-  const auto average = [&](const std::string& encoding) { return cell(tables.at("mad_table1"), "GLA, " + encoding, "average"); };
+  const auto average = [&](const std::string& encoding) {
+    return cell(tables.at("mad_table1"), "GLA, " + encoding, "average");
+  };
   EXPECT_NEAR(average("Selective RoPE + gate + bias") - average("NoPE"), 7.3, 1e-9);
   EXPECT_NEAR(average("Selective RoPE + gate + bias") - average("RoPE"), 0.7, 1e-9);
   EXPECT_NEAR(average("Selective RoPE") - average("RoPE"), -0.5, 1e-9);

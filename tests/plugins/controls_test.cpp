@@ -1,12 +1,11 @@
-// The controls of an ablation: each option has the property that it is there for. Rotation without an input, gate and bias
-// alone, convolutions that are held at a kernel, the sign of increments, one decay per plane.
-
-#include <gtest/gtest.h>
+// The controls of an ablation: each option has the property that it is there for. Rotation without an input, gate and
+// bias alone, convolutions that are held at a kernel, the sign of increments, one decay per plane.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
+#include <gtest/gtest.h>
 #include <set>
 #include <string>
 #include <vector>
@@ -90,12 +89,14 @@ const std::string gla = R"({"heads": 2, "expand_k": 1.0})";
 struct Selective : Layer {
   explicit Selective(const std::string& json) : Layer("gla", gla, "selective_rope", json) {
     for (const ParameterEntry& entry : store.entries())
-      if (entry.name.starts_with("encoding.") && !entry.frozen) fill_random(store.value(entry), 10 + static_cast<std::uint64_t>(entry.offset), 0.6);
+      if (entry.name.starts_with("encoding.") && !entry.frozen)
+        fill_random(store.value(entry), 10 + static_cast<std::uint64_t>(entry.offset), 0.6);
   }
 };
 
 /// Rotates by hand: plane i of head h at (b, t) by angle(b, t, h, i).
-Tensor turned(Layer& layer, const Tensor& in, const std::function<double(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>& angle) {
+Tensor turned(Layer& layer, const Tensor& in,
+              const std::function<double(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>& angle) {
   const Tensor out(layer.arena, Dtype::f64, in.shape());
   const std::int64_t heads = in.size(2), width = in.size(3), planes = width / 2;
   for (std::int64_t b = 0; b < in.size(0); ++b)
@@ -117,7 +118,8 @@ std::vector<double> normed(const Layer& layer) {
   std::vector<double> out(layer.x.as<double>(), layer.x.as<double>() + layer.x.size());
   for (std::size_t first = 0; first < out.size(); first += static_cast<std::size_t>(slice)) {
     double sum = 1e-6;
-    for (std::int64_t i = 0; i < slice; ++i) sum += out[first + static_cast<std::size_t>(i)] * out[first + static_cast<std::size_t>(i)];
+    for (std::int64_t i = 0; i < slice; ++i)
+      sum += out[first + static_cast<std::size_t>(i)] * out[first + static_cast<std::size_t>(i)];
     for (std::int64_t i = 0; i < slice; ++i) out[first + static_cast<std::size_t>(i)] /= std::sqrt(sum);
   }
   return out;
@@ -142,7 +144,8 @@ TEST(Controls, BiasAloneIsRopeOnceItHoldsItsFrequencies) {
 }
 
 TEST(Controls, AFrozenBiasIsRopeAndNotTrained) {
-  Selective frozen(R"({"projection": {"kind": "none"}, "bias": true, "bias_learned": false, "temperature": {"theta": 500}})");
+  Selective frozen(
+      R"({"projection": {"kind": "none"}, "bias": true, "bias_learned": false, "temperature": {"theta": 500}})");
   Layer rope("gla", gla, "rope", R"({"theta": 500, "offset": 1})");
   const QueryKey in = frozen.vectors();
   EXPECT_LT(largest_difference(frozen.rotate(in).q, rope.rotate(in).q), 1e-12);
@@ -157,12 +160,14 @@ TEST(Controls, GateAloneSlowsFixedFrequenciesDown) {
                      "temperature": {"theta": 500}})");
   const QueryKey in = gate.vectors();
   const std::vector<double> read = normed(gate);
-  const double *weight = gate.value("encoding.phase_gate_proj.weight"), *shift = gate.value("encoding.phase_gate_proj.bias");
+  const double *weight = gate.value("encoding.phase_gate_proj.weight"),
+               *shift = gate.value("encoding.phase_gate_proj.bias");
   const auto angle = [&](std::int64_t b, std::int64_t t, std::int64_t h, std::int64_t i) {
     double sum = 0.0;
     for (std::int64_t s = 0; s <= t; ++s) {
       double logit = shift[h];
-      for (std::int64_t d = 0; d < 8; ++d) logit += weight[h * 8 + d] * read[static_cast<std::size_t>((b * time_steps + s) * 8 + d)];
+      for (std::int64_t d = 0; d < 8; ++d)
+        logit += weight[h * 8 + d] * read[static_cast<std::size_t>((b * time_steps + s) * 8 + d)];
       sum += 1.0 / (1.0 + std::exp(-logit));
     }
     return sum * std::pow(500.0, -static_cast<double>(i) / 2.0);
@@ -204,7 +209,8 @@ TEST(Controls, TheDifferenceKernelTelescopes) {
     double phase = 0.0;
     for (std::int64_t r = 0; r < 3; ++r) {
       double middle = 0.0;
-      for (std::int64_t d = 0; d < 8; ++d) middle += down[r * 8 + d] * read[static_cast<std::size_t>((b * time_steps + t) * 8 + d)];
+      for (std::int64_t d = 0; d < 8; ++d)
+        middle += down[r * 8 + d] * read[static_cast<std::size_t>((b * time_steps + t) * 8 + d)];
       phase += up[(h * 2 + i) * 3 + r] * middle;
     }
     return phase * std::pow(2.0, -static_cast<double>(i) / 2.0);
@@ -233,7 +239,8 @@ TEST(Controls, IncrementsThatAreNotNegativeNeverTurnBack) {
     for (std::int64_t t = 0; t < time_steps; ++t) {  // token by token, to see the running phase
       const auto piece = [&](const Tensor& all) {
         const Tensor out(layer.arena, Dtype::f64, all.shape().rank() == 3 ? Shape{batch, 1, 8} : Shape{batch, 1, 2, 4});
-        for (std::int64_t b = 0; b < batch; ++b) std::copy_n(all.as<double>() + (b * time_steps + t) * 8, 8, out.as<double>() + b * 8);
+        for (std::int64_t b = 0; b < batch; ++b)
+          std::copy_n(all.as<double>() + (b * time_steps + t) * 8, 8, out.as<double>() + b * 8);
         return out;
       };
       layer.x = piece(whole);
@@ -265,7 +272,8 @@ Tensor by_transition(Layer& layer, double base, bool per_plane) {
     return y;
   };
   for (std::int64_t b = 0; b < batch; ++b) {
-    std::vector<std::vector<double>> state(static_cast<std::size_t>(heads), std::vector<double>(static_cast<std::size_t>(width * width), 0.0));
+    std::vector<std::vector<double>> state(static_cast<std::size_t>(heads),
+                                           std::vector<double>(static_cast<std::size_t>(width * width), 0.0));
     for (std::int64_t t = 0; t < time_steps; ++t) {
       const double* at = layer.x.as<double>() + (b * time_steps + t) * dim;
       const std::vector<double> x(at, at + dim);
@@ -285,10 +293,14 @@ Tensor by_transition(Layer& layer, double base, bool per_plane) {
           double read = 0.0;
           for (std::int64_t i = 0; i < planes; ++i) {
             const double angle = std::pow(base, -static_cast<double>(i) / static_cast<double>(planes));
-            double &first = s[static_cast<std::size_t>(i * width + j)], &second = s[static_cast<std::size_t>((i + planes) * width + j)];
+            double &first = s[static_cast<std::size_t>(i * width + j)],
+                   &second = s[static_cast<std::size_t>((i + planes) * width + j)];
             // Keys turned by phi_s and queries by phi_t meet as the state turned back by phi_t - phi_s.
-            const double a = first * std::cos(angle) + second * std::sin(angle), c = second * std::cos(angle) - first * std::sin(angle);
-            const auto of = [&](const std::vector<double>& all, std::int64_t channel) { return all[static_cast<std::size_t>(h * width + channel)]; };
+            const double a = first * std::cos(angle) + second * std::sin(angle),
+                         c = second * std::cos(angle) - first * std::sin(angle);
+            const auto of = [&](const std::vector<double>& all, std::int64_t channel) {
+              return all[static_cast<std::size_t>(h * width + channel)];
+            };
             first = decay(i) * a + of(k, i) * of(v, j);
             second = decay(i + planes) * c + of(k, i + planes) * of(v, j);
             read += of(q, i) * first + of(q, i + planes) * second;
@@ -306,12 +318,14 @@ Tensor by_transition(Layer& layer, double base, bool per_plane) {
   return out;
 }
 
-// Paper notes 4.6: with one decay per plane rotated queries and keys are exactly a transition that decays and turns; with
-// one per channel they are something else.
+// Paper notes 4.6: with one decay per plane rotated queries and keys are exactly a transition that decays and turns;
+// with one per channel they are something else.
 TEST(Controls, OneDecayPerPlaneCommutesWithTheRotation) {
   const auto gap = [](const std::string& per) {
-    Layer layer("gla", R"({"heads": 2, "expand_k": 1.0, "gate_divisor": 2, "output_gate": false, "gate_per": ")" + per + R"("})",
-                "rope", R"({"theta": 3})");
+    Layer layer(
+        "gla",
+        R"({"heads": 2, "expand_k": 1.0, "gate_divisor": 2, "output_gate": false, "gate_per": ")" + per + R"("})",
+        "rope", R"({"theta": 3})");
     fill_random(layer.store.value(*layer.store.find("attn.gk_proj.1.bias")), 4);
     return largest_difference(layer.forward(), by_transition(layer, 3.0, per == "plane"));
   };
@@ -321,7 +335,8 @@ TEST(Controls, OneDecayPerPlaneCommutesWithTheRotation) {
 
 TEST(Controls, FewerGatesAreChannelsThatShareOne) {
   const auto layer = [](const std::string& per) {
-    return std::make_unique<Layer>("gla", R"({"heads": 2, "expand_k": 1.0, "gate_per": ")" + per + R"("})", "nope", "{}");
+    return std::make_unique<Layer>("gla", R"({"heads": 2, "expand_k": 1.0, "gate_per": ")" + per + R"("})", "nope",
+                                   "{}");
   };
   const auto channel = layer("channel"), plane = layer("plane"), head = layer("head");
   EXPECT_EQ(channel->store.find("attn.gk_proj.1.weight")->shape, (Shape{8, 16}));
@@ -334,7 +349,8 @@ TEST(Controls, FewerGatesAreChannelsThatShareOne) {
     for (std::int64_t c = 0; c < 8; ++c) {
       const std::int64_t from = c / 4 * gates + c % 4 % gates;
       channel->value("attn.gk_proj.1.bias")[c] = few->value("attn.gk_proj.1.bias")[from];
-      std::copy_n(few->value("attn.gk_proj.1.weight") + from * 16, 16, channel->value("attn.gk_proj.1.weight") + c * 16);
+      std::copy_n(few->value("attn.gk_proj.1.weight") + from * 16, 16,
+                  channel->value("attn.gk_proj.1.weight") + c * 16);
     }
     EXPECT_LT(largest_difference(channel->forward(), few->forward()), 1e-13);
   }
@@ -381,10 +397,13 @@ void check_gradients(Layer& layer) {
 
 TEST(Controls, GradientsOfTheNewOptions) {
   const std::string selective = R"({"projection": {"rank": 3}, "bias": true})";
-  const std::string gate_alone = R"({"projection": {"kind": "none"}, "bias": true, "bias_learned": false, "gate": {"kind": "per_plane", "rank": 3}})";
+  const std::string gate_alone =
+      R"({"projection": {"kind": "none"}, "bias": true, "bias_learned": false, "gate": {"kind": "per_plane", "rank": 3}})";
   const std::string around = R"("expand_k": 1.0, "gate_divisor": 2, "gate_per": )";
-  for (const auto& [backbone, encoding] : std::vector<std::pair<std::string, std::string>>{
-           {R"({"heads": 2, )" + around + R"("plane"})", selective}, {R"({"heads": 2, )" + around + R"("head"})", selective}, {gla, gate_alone}}) {
+  for (const auto& [backbone, encoding] :
+       std::vector<std::pair<std::string, std::string>>{{R"({"heads": 2, )" + around + R"("plane"})", selective},
+                                                        {R"({"heads": 2, )" + around + R"("head"})", selective},
+                                                        {gla, gate_alone}}) {
     Layer layer("gla", backbone, "selective_rope", encoding);
     check_gradients(layer);
   }
@@ -397,7 +416,8 @@ TEST(Controls, WhatCannotBeIsRefused) {
   const BackbonePlugin& mixing = *registry->find_backbone("gla");
   EXPECT_EQ(mixing.refuses(*test::read_options(mixing, R"({"heads": 2, "expand_k": 1.0, "gate_per": "plane"})"), 6),
             "gate_per plane needs an even width per key head, found 3");
-  EXPECT_EQ(mixing.refuses(*test::read_options(mixing, R"({"heads": 2, "expand_k": 1.0, "gate_per": "head"})"), 6), std::nullopt);
+  EXPECT_EQ(mixing.refuses(*test::read_options(mixing, R"({"heads": 2, "expand_k": 1.0, "gate_per": "head"})"), 6),
+            std::nullopt);
   EXPECT_THROW(test::read_options(mixing, R"({"gate_per": "pair"})"), UserError);
   const EncodingPlugin& position = *registry->find_encoding("selective_rope");
   EXPECT_EQ(position.refuses(*test::read_options(position, R"({"bias_learned": false})"), {8, 2, 2, 4, 4}),
