@@ -217,7 +217,7 @@ Setting Ablation::make_setting(const std::map<Key, Group>& groups) {
         if (tie.kind == Outcome::Kind::finite) tie_scores[i].push_back(tie.value);
       }
     }
-    candidate.score = describe(scores).mean;
+    candidate.score = describe(scores, spec_.select ? scale_of(spec_.select->series.metric) : Scale::linear).mean;
     candidate.steps.assign(steps.begin(), steps.end());
     Contestant contestant;
     for (std::size_t i = 0; i < key.size(); ++i) contestant.order.push_back(selects_.order(i, key[i]));
@@ -252,12 +252,12 @@ void Ablation::mark_edges(const Setting& setting, const std::vector<const Group*
 }
 
 /// Averages over the last axis, then the one before it, until one number is left.
-double nested_mean(std::map<Key, double> values) {
+double nested_mean(std::map<Key, double> values, Scale scale) {
   while (values.size() > 1 || !values.begin()->first.empty()) {
     std::map<Key, std::vector<double>> shorter;
     for (const auto& [key, value] : values) shorter[Key(key.begin(), std::prev(key.end()))].push_back(value);
     values.clear();
-    for (auto& [key, group] : shorter) values[key] = *describe(std::move(group)).mean;
+    for (auto& [key, group] : shorter) values[key] = *describe(std::move(group), scale).mean;
   }
   return values.begin()->second;
 }
@@ -283,16 +283,17 @@ Number Ablation::make_number(std::size_t which, const Cell& cell,
       by_setting[replicate][average] = outcome.value;
     }
   }
+  const Scale scale = scale_of(number.series.metric);
   std::vector<double> values;
   for (const auto& [replicate, kind] : kinds) {
     count(number.counts, kind);
-    if (kind == Outcome::Kind::finite) values.push_back(nested_mean(by_setting[replicate]));
+    if (kind == Outcome::Kind::finite) values.push_back(nested_mean(by_setting[replicate], scale));
   }
   if (!number.counts.whole()) {
     number.flags.push_back("incomplete");
     return number;
   }
-  number.statistics = describe(values);
+  number.statistics = describe(values, scale);
   if (spec_.solved_at && number.series.metric == spec_.primary.metric) {
     const bool more = *direction_of(number.series.metric) == Direction::maximise;
     number.solved = std::count_if(values.begin(), values.end(), [&](double value) {

@@ -15,6 +15,7 @@ namespace {
 struct Shared {
   double rows = 0.0, by_chance = 0.0;
   std::int64_t of = 0;
+  bool parts = false;  // what is counted are parts of rows
 };
 using Place = std::tuple<std::string, std::string, std::int64_t>;  // task, split, slice
 
@@ -51,7 +52,11 @@ std::vector<std::string> overlap_notes(const Frame& frame) {
       const std::int64_t slice = std::stoll(where.substr(dot + 1));
       Shared& place = most[{task_of(row), split, slice}];
       (is_shared ? place.rows : place.by_chance) = std::max(is_shared ? place.rows : place.by_chance, value);
-      place.of = std::max(place.of, rows_evaluated(row, split, slice));
+      const auto units = std::find_if(row.summary.begin(), row.summary.end(), [&](const auto& s) { return s.first == "units." + where; });
+      const std::int64_t rows = rows_evaluated(row, split, slice);
+      const std::int64_t of = units == row.summary.end() ? rows : std::llround(units->second);
+      place.parts = place.parts || of != rows;
+      place.of = std::max(place.of, of);
     }
     unmeasured += measured ? 0 : 1;
   }
@@ -62,7 +67,7 @@ std::vector<std::string> overlap_notes(const Frame& frame) {
     // More than chance explains (a Poisson count, five deviations) is a leak of the task.
     const bool leak = found.rows > found.by_chance + 5.0 * std::sqrt(found.by_chance) + 1.0;
     notes.push_back((leak ? "LEAK: " : "") + task + " " + split + " " + std::to_string(slice) + ": up to " +
-                    grouped(std::llround(found.rows)) + " of " + grouped(found.of) + " rows were trained on (" +
+                    grouped(std::llround(found.rows)) + " of " + grouped(found.of) + (found.parts ? " parts of rows" : " rows") + " were trained on (" +
                     digits(found.by_chance) + " by chance)");
   }
   if (notes.empty() && unmeasured < records) notes.push_back("no evaluation row was trained on");

@@ -51,11 +51,14 @@ const char* to_text(Direction direction) { return direction == Direction::minimi
 
 std::optional<Direction> direction_of(const std::string& metric) {
   if (ends_with_word(metric, "accuracy")) return Direction::maximise;
-  if (ends_with_word(metric, "loss") || ends_with_word(metric, "perplexity") || metric == "steps_to_solve") {
+  if (ends_with_word(metric, "loss") || ends_with_word(metric, "perplexity") || metric == "bits_per_byte" ||
+      metric == "steps_to_solve") {
     return Direction::minimise;
   }
   return std::nullopt;
 }
+
+Scale scale_of(const std::string& metric) { return ends_with_word(metric, "perplexity") ? Scale::logarithmic : Scale::linear; }
 
 std::string slice_to_text(std::int64_t slice) { return slice < 0 ? "all" : std::to_string(slice); }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/statistics.h"
 #include "results/record.h"
 
 namespace phasor::analysis {
@@ -13,9 +14,12 @@ namespace phasor::analysis {
 enum class Direction { minimise, maximise };
 const char* to_text(Direction direction);
 
-/// From the last word of the name: accuracies maximise; loss, perplexity and steps_to_solve minimise. Nothing for a name
+/// From the last word of the name: accuracies maximise; loss, perplexity, bits_per_byte and steps_to_solve minimise. Nothing for a name
 /// that is none of these.
 std::optional<Direction> direction_of(const std::string& metric);
+
+/// Perplexities are averaged on the logarithmic scale: there their mean is the perplexity of the mean loss.
+Scale scale_of(const std::string& metric);
 
 /// A series of evaluations: `metric` of `split` on `slice` (a length; -1 = over all slices).
 struct Series {

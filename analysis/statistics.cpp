@@ -4,12 +4,33 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "core/base/error.h"
 
 namespace phasor::analysis {
 
-Statistics describe(std::vector<double> values) {
+namespace {
+
+Statistics describe_logarithms(const std::vector<double>& values) {
+  std::vector<double> logarithms;
+  for (const double value : values) logarithms.push_back(std::log(value));
+  Statistics result = describe(std::move(logarithms));
+  if (values.empty()) return result;
+  result.min = *std::min_element(values.begin(), values.end());
+  result.max = *std::max_element(values.begin(), values.end());
+  const bool equal = *result.min == *result.max;
+  result.mean = equal ? *result.min : std::exp(*result.mean);
+  result.median = equal ? *result.min : std::exp(*result.median);
+  if (result.sd) *result.sd *= *result.mean;
+  if (result.half_width) *result.half_width *= *result.mean;
+  return result;
+}
+
+}  // namespace
+
+Statistics describe(std::vector<double> values, Scale scale) {
+  if (scale == Scale::logarithmic) return describe_logarithms(values);
   Statistics result;
   result.n = static_cast<std::int64_t>(values.size());
   if (values.empty()) return result;

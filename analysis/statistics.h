@@ -15,7 +15,11 @@ struct Statistics {
   std::optional<double> median, min, max;
 };
 
-/// `values` must be finite; their order does not matter.
-Statistics describe(std::vector<double> values);
+/// On which values are averaged. Logarithmic, for perplexities: mean and median are those of the logarithms, brought back, and
+/// deviation and half width are those of the logarithms times the mean.
+enum class Scale { linear, logarithmic };
+
+/// `values` must be finite, and above zero on the logarithmic scale; their order does not matter.
+Statistics describe(std::vector<double> values, Scale scale = Scale::linear);
 
 }  // namespace phasor::analysis

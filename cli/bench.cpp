@@ -97,6 +97,7 @@ int bench(const Arguments& arguments) {
   plugins.require();
   ExperimentSpec spec(plugins.registry);
   read_experiment(file, settings, spec);
+  require_data(spec);
   const std::int64_t measured = steps.value_or(20);
   const BenchResult result = bench_trial(spec, warmup.value_or(3), measured);
   const double step = median(result.step_seconds);

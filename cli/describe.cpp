@@ -14,13 +14,13 @@ namespace phasor::cli {
 
 namespace {
 
-/// Where a value that is not the default was given.
-std::string origin_of(const std::string& path, const std::vector<std::string>& settings) {
+/// Where a value that is not the default was given; what is in no file follows from the data.
+std::string origin_of(const std::string& path, const std::vector<std::string>& settings, const Json& given) {
   for (const std::string& setting : settings) {
     const std::string set = setting.substr(0, setting.find('='));
     if (path == set || path.starts_with(set + ".")) return "from --set";
   }
-  return "from file";
+  return given.at_path(path) == nullptr && path.starts_with("task.") ? "as found" : "from file";
 }
 
 std::string text_of(const Json& value) {
@@ -38,7 +38,7 @@ std::vector<Difference> user_differences(const ExperimentSpec& spec, bool lanes,
   return all;
 }
 
-void print_differences(const std::vector<Difference>& all, const std::vector<std::string>& settings) {
+void print_differences(const std::vector<Difference>& all, const std::vector<std::string>& settings, const Json& given) {
   std::size_t width = 0;
   for (const Difference& d : all) width = std::max(width, fmt::format("{} = {}", d.path, text_of(d.value)).size());
   const char* head = "not default";
@@ -46,7 +46,7 @@ void print_differences(const std::vector<Difference>& all, const std::vector<std
     const std::string change = fmt::format("{} = {}", d.path, text_of(d.value));
     const std::string initial = fmt::format("(default {})", text_of(d.initial));
     fmt::print("{:<16} {:<{}}   {:<24} {}\n", head, change, std::min<std::size_t>(width, 60), initial,
-               origin_of(d.path, settings));
+               origin_of(d.path, settings, given));
     head = "";
   }
 }
@@ -133,6 +133,11 @@ std::string rows_text(const Task& task, const std::vector<Slice>& slices) {
 void print_data(const ExperimentSpec& spec, const Cost& cost) {
   const std::unique_ptr<Task> task = spec.make_task();
   const char* head = "data";
+  if (const auto missing = task->missing()) {
+    fmt::print("{:<16} ! missing: {}\n", head, *missing);
+    fmt::print("{:<16} {}, {} tokens\n", "steps", grouped(spec.train.steps), grouped(spec.train.steps * cost.step_tokens));
+    return;
+  }
   for (const Split split : {Split::train, Split::valid, Split::test}) {
     fmt::print("{:<16} {:<6} {}\n", head, to_text(split), rows_text(*task, task->slices(split)));
     head = "";
@@ -154,6 +159,7 @@ Hygiene measure_hygiene(const ExperimentSpec& spec) {
   constexpr std::int64_t rows_looked_at = 1 << 15;  // of training: a second of work at most
   const std::unique_ptr<Task> task = spec.make_task();
   Hygiene hygiene;
+  if (task->missing()) return hygiene;
   for (const Split split : {Split::valid, Split::test})
     for (const Slice& slice : task->slices(split))
       hygiene.data.push_back(make_evaluation_data(*task, slice, static_cast<std::uint64_t>(spec.eval_seed)));
@@ -215,6 +221,7 @@ Json json_of(const Hygiene& hygiene) {
     entry["split"] = std::string(to_text(hygiene.data[i].slice.split));
     entry["slice"] = hygiene.data[i].slice.length;
     entry["units"] = overlap.units;
+    entry["distinct"] = overlap.distinct;
     entry["shared"] = overlap.shared;
     entry["by_chance"] = overlap.by_chance;
     entry["disjoint_by_construction"] = overlap.disjoint;
@@ -235,7 +242,7 @@ Json json_of(const ModuleCount& module) {
 }
 
 Json json_of(const Trial& trial, const ParameterCount& count, const std::vector<Difference>& all,
-             const std::vector<std::string>& settings) {
+             const std::vector<std::string>& settings, const Json& given) {
   Json parameters = Json::object();
   parameters["total"] = count.total;
   parameters["frozen"] = count.frozen;
@@ -257,7 +264,8 @@ Json json_of(const Trial& trial, const ParameterCount& count, const std::vector<
     entry["path"] = d.path;
     entry["value"] = d.value;
     entry["default"] = d.initial;
-    entry["origin"] = origin_of(d.path, settings) == "from --set" ? "--set" : "file";
+    const std::string origin = origin_of(d.path, settings, given);
+    entry["origin"] = origin.starts_with("from ") ? origin.substr(5) : origin;
     changes.push_back(std::move(entry));
   }
   Json json = Json::object();
@@ -299,15 +307,16 @@ int describe(const Arguments& arguments) {
   const Trial trial = make_trial(spec);
   const ParameterCount count = count_parameters(spec);
   if (as_json) {
-    Json json = json_of(trial, count, changes, settings);
+    Json json = json_of(trial, count, changes, settings, given);
     const Cost cost = count_cost(spec);
     json["cost"] = json_of(cost, estimate_time(spec, cost));
+    if (const auto missing = spec.make_task()->missing()) json["missing"] = *missing;
     json["shared_rows"] = json_of(measure_hygiene(spec));
     fmt::print("{}\n", json.pretty());
     return exit_code::done;
   }
   fmt::print("trial {}   {}   (full spec: --json)\n", trial.id.substr(0, 8), title_of(spec));
-  print_differences(changes, settings);
+  print_differences(changes, settings, given);
   print_parameters(spec, count);
   print_decay(spec, count);
   const Cost cost = count_cost(spec);

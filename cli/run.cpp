@@ -76,7 +76,7 @@ int print_record(const results::TrialRecord& record, const std::string& folder) 
     if (name == "steps_to_solve" || name == "step_ms" || name.starts_with("seconds"))
       fmt::print("{:<24}   {:.4g}\n", name, value);
     if (name.starts_with("shared_rows.") && value > 0.0)
-      fmt::print("{:<24}   {:.0f} of these evaluation rows are training rows too ({:.4g} by chance): they do not measure generalisation\n",
+      fmt::print("{:<24}   {:.0f} of these evaluation rows, or parts of rows, are in training rows too ({:.4g} by chance): they do not measure generalisation\n",
                  name, value, summary_of(record, "shared_by_chance." + name.substr(12)));
   }
   if (!record.bits.empty()) fmt::print("{:<24}   {}\n", "bits", record.bits);
@@ -134,6 +134,7 @@ int run(const Arguments& arguments) {
   plugins.require();
   ExperimentSpec spec(plugins.registry);
   read_experiment(file, settings, spec);
+  require_data(spec);
   const Trial trial = make_trial(spec);
   sweeps::prepare_folder(folder);
   fmt::print("trial {}   {}\n", trial.id, title_of(spec));

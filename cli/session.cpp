@@ -65,6 +65,10 @@ Json read_experiment(const std::string& file, const std::vector<std::string>& se
   return std::move(document.value());
 }
 
+void require_data(const ExperimentSpec& spec) {
+  if (const auto missing = spec.make_task()->missing()) throw UserError("task: " + spec.task.name + ": " + *missing);
+}
+
 std::string title_of(const ExperimentSpec& spec) {
   return fmt::format("{} {} x {} x {}", spec.task.name, spec.make_task()->label(), spec.backbone.name,
                      spec.encoding.name);

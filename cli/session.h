@@ -30,6 +30,9 @@ inline constexpr const char* plugin_help = "load one more plugin; folders of the
 /// Reads an experiment with its `--set`s; returns what the user gave. UserError with every mistake.
 Json read_experiment(const std::string& file, const std::vector<std::string>& settings, ExperimentSpec& spec);
 
+/// UserError when something that its task needs is not there, such as a file.
+void require_data(const ExperimentSpec& spec);
+
 /// "state_tracking S2 x gla x selective_rope"
 std::string title_of(const ExperimentSpec& spec);
 

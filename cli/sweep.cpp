@@ -105,6 +105,10 @@ int sweep(const Arguments& arguments) {
   plugins.require();
   const sweeps::Sweep loaded = sweeps::load_sweep(file, settings, plugins.registry);
   analysis::read_table_spec(loaded.spec.table);  // what the table cannot read is said before hours of training
+  for (const std::string& missing : loaded.expansion.missing) {
+    if (!dry_run) throw UserError("task: " + missing);
+    fmt::print("missing          {}\n", missing);
+  }
   if (folder.empty()) folder = sweeps::default_folder(loaded.spec.name);
   const std::int64_t parallel = jobs.value_or(sweeps::default_jobs(loaded.expansion));
 

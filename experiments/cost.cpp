@@ -158,7 +158,7 @@ double measured_step(const ExperimentSpec& spec) {
 TimeEstimate estimate_time(const ExperimentSpec& spec, const Cost& cost) {
   TimeEstimate estimate;
   const double guess = cost.step_flops / (0.5 * matrix_speed() * static_cast<double>(spec.run.threads));
-  estimate.measured = guess < 0.4 && cost.bytes() < (std::int64_t{2} << 30);
+  estimate.measured = !spec.make_task()->missing() && guess < 0.4 && cost.bytes() < (std::int64_t{2} << 30);
   estimate.step_seconds = estimate.measured ? measured_step(spec) : guess;
   const double per_token = estimate.step_seconds * cost.forward_flops / cost.step_flops / static_cast<double>(cost.step_tokens);
   const double evaluations = spec.train.eval_every > 0 ? static_cast<double>(spec.train.steps / spec.train.eval_every) : 0.0;

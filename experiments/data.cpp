@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/hash.h"
 #include "experiments/order.h"
@@ -36,7 +37,10 @@ Sample Rows::row(std::int64_t index) {
 EvaluationData make_evaluation_data(const Task& task, const Slice& slice, std::uint64_t eval_seed) {
   EvaluationData data{slice, {}, {}};
   data.rows.resize(task, slice, slice.rows);
-  for (std::int64_t i = 0; i < slice.rows; ++i) task.sample(slice, eval_seed, i, data.rows.row(i));
+  for (std::int64_t i = 0; i < slice.rows; ++i) {
+    task.sample(slice, eval_seed, i, data.rows.row(i));
+    data.text_bytes += task.text_bytes(slice, i);
+  }
   ContentHash hash;
   hash.update_values(std::span<const std::int32_t>(data.rows.ids));
   hash.update_values(std::span<const std::int32_t>(data.rows.targets));
@@ -101,10 +105,13 @@ OverlapReport measure_overlap(const Task& task, std::uint64_t seed, std::int64_t
     Overlap& overlap = report.slices.emplace_back();
     overlap.units = static_cast<std::int64_t>(own.size());
     overlap.disjoint = std::all_of(own.begin(), own.end(), [](const Unit& unit) { return unit.disjoint; });
+    std::unordered_set<std::uint64_t> different;
     for (const Unit& unit : own) {
+      different.insert(unit.hash);
       overlap.shared += wanted.at(unit.hash) ? 1 : 0;
       overlap.by_chance += chance_of(unit, drawn);
     }
+    overlap.distinct = static_cast<std::int64_t>(different.size());
   }
   return report;
 }

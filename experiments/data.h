@@ -26,12 +26,13 @@ struct EvaluationData {
   Slice slice;
   Rows rows;
   std::string hash;
+  std::int64_t text_bytes = 0;  // that the targets stand for; 0 = not known, or no text
 };
 EvaluationData make_evaluation_data(const Task&, const Slice&, std::uint64_t eval_seed);
 
 /// Units of an evaluation slice (rows, or strings of packed rows) that training shows too.
 struct Overlap {
-  std::int64_t units = 0, shared = 0;
+  std::int64_t units = 0, distinct = 0, shared = 0;  // distinct: different ones among the units
   double by_chance = 0.0;   // expected if both were drawn freely; 0 where splits are disjoint by construction
   bool disjoint = false;    // all units belong to their split by construction
 };

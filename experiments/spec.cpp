@@ -226,6 +226,7 @@ std::int64_t default_micro_batch(std::int64_t rows_per_lane, std::int64_t tokens
 }
 
 void ExperimentSpec::resolve() {
+  task.options->resolve();
   const auto made = make_task();
   std::int64_t tokens = 0;
   for (const Slice& slice : made->slices(Split::train)) tokens = std::max(tokens, made->tokens(slice));

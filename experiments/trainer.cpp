@@ -39,12 +39,20 @@ struct Trainer::Part {
   double loss = 0.0;
   std::int64_t tokens = 0, correct = 0, rows = 0, rows_correct = 0;
   std::vector<Class> classes = {};  // by target, as far as they occur; of decoding none
+  std::vector<SliceResult::Range> positions = {};  // with the sum of losses
 
   void count_token(std::int32_t target, bool right) {
     const auto at = static_cast<std::size_t>(target);
     if (classes.size() <= at) classes.resize(at + 1);
     ++classes[at].tokens;
     classes[at].correct += right ? 1 : 0;
+  }
+  void count_position(std::int64_t position, double token_loss) {
+    const auto range = std::lower_bound(positions.begin(), positions.end(), position,
+                                        [](const SliceResult::Range& each, std::int64_t p) { return each.end < p; });
+    if (range == positions.end()) return;
+    range->loss += token_loss;
+    ++range->tokens;
   }
   void add(const Part& other) {
     loss += other.loss;
@@ -56,6 +64,12 @@ struct Trainer::Part {
     for (std::size_t c = 0; c < other.classes.size(); ++c) {
       classes[c].tokens += other.classes[c].tokens;
       classes[c].correct += other.classes[c].correct;
+    }
+    if (positions.empty()) positions.resize(other.positions.size());
+    for (std::size_t i = 0; i < other.positions.size(); ++i) {
+      positions[i].end = other.positions[i].end;
+      positions[i].loss += other.positions[i].loss;
+      positions[i].tokens += other.positions[i].tokens;
     }
   }
   void count_row(std::int64_t scored, std::int64_t right) {
@@ -72,10 +86,13 @@ namespace {
 
 Dtype precision_of(const ExperimentSpec& spec) { return spec.train.precision == "f64" ? Dtype::f64 : Dtype::f32; }
 
+double loss_at(const Tensor& losses, std::int64_t i) {
+  return losses.dtype() == Dtype::f64 ? losses.as<double>()[i] : static_cast<double>(losses.as<float>()[i]);
+}
+
 double sum_of(const Tensor& losses) {
   double sum = 0.0;
-  for (std::int64_t i = 0; i < losses.size(); ++i)
-    sum += losses.dtype() == Dtype::f64 ? losses.as<double>()[i] : static_cast<double>(losses.as<float>()[i]);
+  for (std::int64_t i = 0; i < losses.size(); ++i) sum += loss_at(losses, i);
   return sum;
 }
 
@@ -276,6 +293,12 @@ Trainer::Part Trainer::score(Tape& tape, const EvaluationData& data, std::int64_
     for (std::int64_t i = 0; i < scored; ++i) part.count_token(batch.targets.as<std::int32_t>()[at + i], begin[i] == 1);
     at += scored;
   }
+  for (const std::int64_t end : task_->position_ends(data.slice)) part.positions.push_back({end, 0.0, 0});
+  for (std::int64_t i = 0; i < at && !part.positions.empty(); ++i) {
+    const std::int64_t token = batch.index.as<std::int32_t>()[i], row = token / data.rows.tokens;
+    const std::int64_t start = data.rows.starts.empty() ? 0 : batch.starts.as<std::int32_t>()[token];
+    part.count_position(token - row * data.rows.tokens - start + 1, loss_at(losses, i));
+  }
   return part;
 }
 
@@ -293,6 +316,11 @@ SliceResult Trainer::evaluate(const EvaluationData& data) {
     result.class_accuracy += static_cast<double>(each.correct) / static_cast<double>(each.tokens);
   }
   if (result.classes > 0) result.class_accuracy /= static_cast<double>(result.classes);
+  for (SliceResult::Range range : sum.positions) {
+    if (range.tokens == 0) continue;
+    range.loss /= static_cast<double>(range.tokens);
+    result.positions.push_back(range);
+  }
   return result;
 }
 

@@ -31,6 +31,12 @@ struct SliceResult {
   double loss = 0.0, token_accuracy = 0.0, sequence_accuracy = 0.0;
   double class_accuracy = 0.0;  // mean over the classes that occur as targets of the accuracy within each
   std::int64_t tokens = 0, rows = 0, classes = 0;  // scored
+  struct Range {
+    std::int64_t end = 0;  // last position
+    double loss = 0.0;
+    std::int64_t tokens = 0;
+  };
+  std::vector<Range> positions;  // Task::position_ends, those with scored tokens
 };
 
 /// The same when the model continues by itself after the prompt: a wrong token is read as the next input.

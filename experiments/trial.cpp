@@ -157,6 +157,8 @@ class Run {
       const std::string where = fmt::format("{}.{}", to_text(data_[i].slice.split), data_[i].slice.length);
       record_.summary.emplace_back("shared_rows." + where, static_cast<double>(report.slices[i].shared));
       record_.summary.emplace_back("shared_by_chance." + where, report.slices[i].by_chance);
+      record_.summary.emplace_back("units." + where, static_cast<double>(report.slices[i].units));
+      record_.summary.emplace_back("distinct." + where, static_cast<double>(report.slices[i].distinct));
     }
     record_.summary.emplace_back("shared_rows_compared", static_cast<double>(report.rows_compared));
   }
@@ -191,6 +193,23 @@ class Run {
     if (final_) final_values_.push_back(value);
   }
 
+  /// They follow from the losses and are no further bits of the result.
+  void add_perplexities(std::int64_t step, const EvaluationData& data, const SliceResult& result) {
+    const auto add = [&](const char* metric, std::int64_t slice, double value, std::int64_t count) {
+      record_.evals.push_back({step, to_text(data.slice.split), metric, slice, value, count});
+    };
+    add("perplexity", data.slice.length, std::exp(result.loss), result.tokens);
+    if (data.text_bytes > 0) {
+      const double per_byte = result.loss * static_cast<double>(result.tokens) / static_cast<double>(data.text_bytes);
+      add("byte_perplexity", data.slice.length, std::exp(per_byte), data.text_bytes);
+      add("bits_per_byte", data.slice.length, per_byte / std::log(2.0), data.text_bytes);
+    }
+    for (const SliceResult::Range& range : result.positions) {
+      add("position_loss", range.end, range.loss, range.tokens);
+      add("position_perplexity", range.end, std::exp(range.loss), range.tokens);
+    }
+  }
+
   void evaluate(Split split, std::int64_t step) {
     const auto start = Clock::now();
     bool first = true;
@@ -202,6 +221,7 @@ class Run {
       add_value(step, data.slice, "token_accuracy", result.token_accuracy, result.tokens);
       add_value(step, data.slice, "sequence_accuracy", result.sequence_accuracy, result.rows);
       add_value(step, data.slice, "class_accuracy", result.class_accuracy, result.classes);
+      if (trainer_.task().text()) add_perplexities(step, data, result);
       // Solved: at the first slice of valid, the training length.
       if (split == Split::valid && first && std::isnan(counts_.steps_to_solve) && result.sequence_accuracy >= spec_.train.solved_at)
         counts_.steps_to_solve = static_cast<double>(step);

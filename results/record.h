@@ -22,11 +22,13 @@ struct StepLog {
   bool clipped = false;
 };
 
-/// Metrics of an evaluation. class_accuracy is the mean over target classes of the accuracy within each. The free ones are of
-/// models that continue by themselves: a wrong token is their next input.
+/// Metrics of an evaluation. class_accuracy is the mean over target classes of the accuracy within each. Perplexities are
+/// exponentials of mean losses, per token or per byte of text. Those of positions have as slice the last position of a range:
+/// a document's first token is at 1. The free ones are of models that continue by themselves: a wrong token is their next input.
 inline const std::vector<std::string>& metric_names() {
-  static const std::vector<std::string> names = {"loss", "token_accuracy", "sequence_accuracy", "class_accuracy",
-                                                 "free_token_accuracy", "free_sequence_accuracy"};
+  static const std::vector<std::string> names = {
+      "loss",          "token_accuracy", "sequence_accuracy",   "class_accuracy",      "perplexity",            "byte_perplexity",
+      "bits_per_byte", "position_loss",  "position_perplexity", "free_token_accuracy", "free_sequence_accuracy"};
   return names;
 }
 
@@ -35,7 +37,7 @@ struct EvalPoint {
   std::int64_t step = 0;
   std::string split;   // "valid", "test"
   std::string metric;  // one of metric_names()
-  std::int64_t slice = -1;
+  std::int64_t slice = -1;  // of position_ metrics: the last position of a range
   double value = 0.0;
   std::int64_t count = 0;  // rows, tokens or classes the value is a mean over
 };

@@ -138,7 +138,17 @@ void Expander::note_slices(const ExperimentSpec& spec, const Json& resolved) {
     for (const Slice& slice : task->slices(split)) all.push_back(slice.length);
     return all;
   };
-  KnownSlices here{lengths(Split::valid), lengths(Split::test)};
+  const auto positions = [&](Split split) {
+    std::vector<std::int64_t> all;
+    for (const Slice& slice : task->slices(split))
+      for (const std::int64_t end : task->position_ends(slice)) all.push_back(end);
+    return all;
+  };
+  const std::optional<std::string> missing = task->missing();
+  std::vector<std::string>& known_missing = expansion_.missing;
+  if (missing && std::find(known_missing.begin(), known_missing.end(), *missing) == known_missing.end())
+    known_missing.push_back(*missing);
+  KnownSlices here{lengths(Split::valid), lengths(Split::test), positions(Split::valid), positions(Split::test)};
   here.single_valid = here.valid.size() == 1;
   here.single_test = here.test.size() == 1;
   if (!slices_) {
@@ -153,6 +163,8 @@ void Expander::note_slices(const ExperimentSpec& spec, const Json& resolved) {
   keep(slices_->test, here.test);
   slices_->single_valid = slices_->single_valid && here.single_valid;
   slices_->single_test = slices_->single_test && here.single_test;
+  keep(slices_->valid_positions, here.valid_positions);
+  keep(slices_->test_positions, here.test_positions);
 }
 
 void Expander::read_cell(const Place& at, results::ManifestTrial& cell) {

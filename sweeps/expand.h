@@ -20,6 +20,7 @@ struct Expansion {
   std::vector<std::size_t> first_cell;  // of each trial, in manifest.trials
   std::int64_t excluded = 0;            // cells
   std::int64_t repeated = 0;            // cells that are the same trial as an earlier one
+  std::vector<std::string> missing;     // what must be there before anything is trained (Task::missing), each once
 };
 
 /// A sweep file, understood.

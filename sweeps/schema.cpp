@@ -67,7 +67,7 @@ constexpr const char* sweep_text = R"({
             "slice": {"$ref": "#/$defs/length"},
             "at": {"type": "string", "pattern": "^(final|best|mean_last_[1-9][0-9]*)$", "default": "final"},
             "ties": {"type": "array", "items": {"type": "string",
-                     "pattern": "^(lowest|valid\\.(loss|token_accuracy|sequence_accuracy|class_accuracy)(@[0-9]+)?)$"}}
+                     "pattern": "^(lowest|valid\\.(loss|token_accuracy|sequence_accuracy|class_accuracy|perplexity|byte_perplexity|bits_per_byte)(@[0-9]+)?)$"}}
           },
           "required": ["split", "metric", "slice"],
           "additionalProperties": false

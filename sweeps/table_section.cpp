@@ -141,17 +141,27 @@ void read_baseline(Reader& reader, const Json& table, const std::vector<Axis>& a
 }
 
 void check_slice(Document& document, const Json* slice, const std::string& path,
-                 const std::vector<std::int64_t>& lengths, bool single, const std::string& split) {
+                 const std::vector<std::int64_t>& known, bool single, const std::string& split, const std::string& what) {
   if (!is_slice(*slice)) return;  // told already
   if (slice->is_string()) {
-    if (!single) document.problem(path, "found \"all\", but " + split + " has several lengths in some cell; expected one of them");
+    if (!single) document.problem(path, "found \"all\", but " + split + " has several " + what + "s in some cell; expected one of them");
     return;
   }
-  if (std::find(lengths.begin(), lengths.end(), slice->as_integer()) != lengths.end()) return;
+  if (std::find(known.begin(), known.end(), slice->as_integer()) != known.end()) return;
   std::string expected;
-  for (const std::int64_t length : lengths) expected += (expected.empty() ? "" : ", ") + std::to_string(length);
-  document.problem(path, "found " + slice->canonical() + ", expected a length that " + split +
+  for (const std::int64_t value : known) expected += (expected.empty() ? "" : ", ") + std::to_string(value);
+  document.problem(path, "found " + slice->canonical() + ", expected a " + what + " that " + split +
                              " has in every cell: " + (expected.empty() ? "there is none" : expected));
+}
+
+/// Checks a slice of `metric` of `split`.
+void check_slice(Document& document, const Json* slice, const std::string& path, const KnownSlices& known, const Json* metric,
+                 const std::string& split) {
+  const bool valid = split == "valid";
+  if (metric != nullptr && metric->is_string() && metric->as_string().starts_with("position_"))
+    check_slice(document, slice, path, valid ? known.valid_positions : known.test_positions, false, split, "range end");
+  else
+    check_slice(document, slice, path, valid ? known.valid : known.test, valid ? known.single_valid : known.single_test, split, "length");
 }
 
 }  // namespace
@@ -184,7 +194,7 @@ void check_slices(Document& document, const KnownSlices& known) {
   const Json* table = document.value().find("table");
   if (table == nullptr || !table->is_object()) return;
   if (const Json* slice = table->at_path("select.slice")) {
-    check_slice(document, slice, "table.select.slice", known.valid, known.single_valid, "valid");
+    check_slice(document, slice, "table.select.slice", known, table->at_path("select.metric"), "valid");
   }
   const Json* report = table->find("report");
   if (report == nullptr || !report->is_array()) return;
@@ -192,11 +202,10 @@ void check_slices(Document& document, const KnownSlices& known) {
     const Json& entry = report->as_array()[i];
     const Json *slices = entry.find("slices"), *split = entry.find("split");
     if (slices == nullptr || !slices->is_array() || split == nullptr) continue;
-    const bool valid = *split == Json("valid");
+    const std::string of_split = *split == Json("valid") ? "valid" : "test";
     for (std::size_t j = 0; j < slices->as_array().size(); ++j) {
-      check_slice(document, &slices->as_array()[j], element(element("table.report", i) + ".slices", j),
-                  valid ? known.valid : known.test, valid ? known.single_valid : known.single_test,
-                  valid ? "valid" : "test");
+      check_slice(document, &slices->as_array()[j], element(element("table.report", i) + ".slices", j), known,
+                  entry.find("metric"), of_split);
     }
   }
 }

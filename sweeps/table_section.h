@@ -11,9 +11,10 @@ namespace phasor::sweeps {
 /// its defaults written out; the analysis reads that.
 Json read_table_section(Document& document, const std::vector<Axis>& axes);
 
-/// Lengths that evaluation slices have in every cell of the sweep, and whether each cell has a single one.
+/// Lengths that evaluation slices have in every cell of the sweep, and whether each cell has a single one; ends of ranges of
+/// positions (Task::position_ends) that every cell has.
 struct KnownSlices {
-  std::vector<std::int64_t> valid, test;
+  std::vector<std::int64_t> valid, test, valid_positions, test_positions;
   bool single_valid = true, single_test = true;
 };
 /// Slices of the table section that no evaluation will have.

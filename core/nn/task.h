@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,6 +51,7 @@ struct Unit {
 ///     struct Options { ... void fields(FieldList&); };
 ///     static std::optional<std::string> refuses(const Options&);
 ///     explicit Name(const Options&);
+/// Options may have `void resolve()`, see there.
 class Task {
  public:
   virtual ~Task() = default;
@@ -69,6 +71,15 @@ class Task {
   virtual std::int64_t prompt(const Slice&) const { return 0; }
   /// Of one row that `sample` made.
   virtual std::vector<Unit> units(const Slice&, const Sample&) const = 0;
+  /// Rows are text: perplexity is reported beside the loss.
+  virtual bool text() const { return false; }
+  /// Of text: how many bytes the targets of row `index` stand for; 0 = not known.
+  virtual std::int64_t text_bytes(const Slice&, std::int64_t /*index*/) const { return 0; }
+  /// Last positions of ranges of which the loss is reported too, ascending: a document's first token is at 1, a range
+  /// ends with its last position, the next begins after it. Of at most one slice of a split; later positions are left out.
+  virtual std::vector<std::int64_t> position_ends(const Slice&) const { return {}; }
+  /// Why no rows can be made here, such as a file that is not there. Shapes are known all the same, numbers of rows are not.
+  virtual std::optional<std::string> missing() const { return std::nullopt; }
   /// Accuracy a guesser reaches, per scored token; shown beside results.
   virtual double chance() const = 0;
   /// Short name of the instance for people, e.g. "S3".

@@ -116,6 +116,12 @@ class GuardedTask final : public Task {
   std::vector<Unit> units(const Slice& slice, const Sample& sample) const override {
     return blamed(to_.who(), "units", [&] { return to_->units(slice, sample); });
   }
+  bool text() const override { return to_->text(); }
+  std::int64_t text_bytes(const Slice& slice, std::int64_t index) const override {
+    return blamed(to_.who(), "text_bytes", [&] { return to_->text_bytes(slice, index); });
+  }
+  std::vector<std::int64_t> position_ends(const Slice& slice) const override { return to_->position_ends(slice); }
+  std::optional<std::string> missing() const override { return to_->missing(); }
   double chance() const override { return to_->chance(); }
   std::string label() const override { return to_->label(); }
 

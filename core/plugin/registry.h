@@ -20,6 +20,9 @@ class Options {
  public:
   virtual ~Options() = default;
   virtual void fields(FieldList&) = 0;
+  /// Sets what was left open and follows from outside, such as the hash of a file: it becomes a part of the experiment.
+  /// Of a task; called when its options were accepted.
+  virtual void resolve() {}
 };
 
 /// What the host knows of everything a plugin registers.
@@ -66,6 +69,9 @@ template <class T>
 struct TypedOptions final : Options {
   T value;
   void fields(FieldList& list) override { value.fields(list); }
+  void resolve() override {
+    if constexpr (requires { value.resolve(); }) value.resolve();
+  }
 };
 template <class T>
 const T& typed(const Options& options) {

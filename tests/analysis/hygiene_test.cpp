@@ -46,5 +46,12 @@ TEST(Overlap, UnmeasuredTrialsAreCounted) {
   EXPECT_EQ(sweep.table().data, (Lines{"no evaluation row was trained on", "rows shared with training were not measured in 1 trial"}));
 }
 
+TEST(Overlap, PartsOfRowsAreCountedAsSuch) {
+  Sweep sweep = two_seeds();
+  set(sweep.folder.records[1], "shared_rows.test.4", 12.0);
+  sweep.folder.records[1].summary.emplace_back("units.test.4", 3400.0);
+  EXPECT_EQ(sweep.table().data, Lines{"LEAK: copying test 4: up to 12 of 3,400 parts of rows were trained on (0.0000 by chance)"});
+}
+
 }  // namespace
 }  // namespace phasor::analysis

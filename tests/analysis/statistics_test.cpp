@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "analysis/metric.h"
@@ -71,6 +72,8 @@ TEST(Digits, FourDecimalsAndNeverAFalseZero) {
 
 TEST(Metric, DirectionsFollowFromTheName) {
   EXPECT_EQ(direction_of("loss"), Direction::minimise);
+  EXPECT_EQ(direction_of("bits_per_byte"), Direction::minimise);
+  EXPECT_EQ(direction_of("position_perplexity"), Direction::minimise);
   EXPECT_EQ(direction_of("perplexity"), Direction::minimise);
   EXPECT_EQ(direction_of("steps_to_solve"), Direction::minimise);
   EXPECT_EQ(direction_of("sequence_accuracy"), Direction::maximise);
@@ -103,6 +106,22 @@ TEST(Metric, BestLooksAtFiniteValuesOnly) {
   const std::vector<results::EvalPoint> curve = {{1, "valid", "loss", -1, -infinity, 1}, {2, "valid", "loss", -1, 3, 1},
                                                  {3, "valid", "loss", -1, std::numeric_limits<double>::quiet_NaN(), 1}};
   EXPECT_EQ(read_metric(curve, {"valid", "loss", -1}, {At::Rule::best, 1}, Direction::minimise)->value, 3);
+}
+
+TEST(Statistics, PerplexitiesAreAveragedOnTheLogarithmicScale) {
+  EXPECT_EQ(scale_of("position_perplexity"), Scale::logarithmic);
+  EXPECT_EQ(scale_of("loss"), Scale::linear);
+  // Of losses 1, 2 and 6 the mean is 3 and the deviation sqrt(7).
+  const Statistics found = describe({std::exp(6.0), std::exp(1.0), std::exp(2.0)}, Scale::logarithmic);
+  EXPECT_NEAR(*found.mean, std::exp(3.0), 1e-12);
+  EXPECT_NEAR(*found.median, std::exp(2.0), 1e-12);
+  EXPECT_NEAR(*found.sd, std::exp(3.0) * std::sqrt(7.0), 1e-9);
+  EXPECT_EQ(*found.min, std::exp(1.0));
+  EXPECT_EQ(*found.max, std::exp(6.0));
+  const Statistics same = describe({7.3, 7.3}, Scale::logarithmic);
+  EXPECT_EQ(*same.mean, 7.3);
+  EXPECT_EQ(*same.sd, 0.0);
+  EXPECT_EQ(describe({}, Scale::logarithmic).mean, std::nullopt);
 }
 
 }  // namespace
