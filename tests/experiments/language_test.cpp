@@ -197,14 +197,14 @@ TEST_F(Language, AChangedFileIsAnotherTrial) {
 
 TEST_F(Language, OverlapAndDistinctPassagesAreStored) {
   const std::string shared = words(80);
-  const results::TrialRecord record = run(experiment(R"("path": ")" + write("text", shared) + R"(", "train": {"length": 32}, "test": {"path": ")" +
-                                                         write("test", shared.substr(100, 500)) + R"(", "lengths": [32]})",
+  const results::TrialRecord record = run(experiment(R"("path": ")" + write("text", shared) + R"(", "train": {"length": 64}, "test": {"path": ")" +
+                                                         write("test", shared.substr(100, 500)) + R"(", "lengths": [64]})",
                                                      R"({"train": {"steps": 40, "batch": 8}})"));
   std::map<std::string, double> summary(record.summary.begin(), record.summary.end());
-  EXPECT_GT(summary["units.test.32"], 5.0);
-  EXPECT_GT(summary["shared_rows.test.32"], 2.0);
-  EXPECT_EQ(summary["distinct.test.32"], summary["units.test.32"]) << "no passage comes twice";
-  EXPECT_LT(summary["shared_by_chance.test.32"], 1e-9);
+  EXPECT_GT(summary["units.test.64"], 5.0);
+  EXPECT_GT(summary["shared_rows.test.64"], 2.0);
+  EXPECT_EQ(summary["distinct.test.64"], summary["units.test.64"]) << "no passage comes twice";
+  EXPECT_LT(summary["shared_by_chance.test.64"], 1e-9);
 }
 
 }  // namespace

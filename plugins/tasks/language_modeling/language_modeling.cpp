@@ -13,6 +13,7 @@
 #include "core/plugin/manifest.h"
 #include "plugins/tasks/language_modeling/corpus.h"
 #include "plugins/tasks/language_modeling/files.h"
+#include "plugins/tasks/language_modeling/sentencepiece.h"
 
 namespace phasor::language_modeling {
 namespace {
@@ -43,7 +44,7 @@ struct EvaluationOptions {
     f.integers("positions", positions,
                "last positions of ranges whose loss is reported, within documents of the rows of the largest length; empty: "
                "16, 32, 64 .. and that length",
-               length_range);
+               Range::between(1.0, length_range.high));
     f.integer("tokens", tokens, "of the split from its beginning, at most; not set: all", tokens_range);
   }
 };
@@ -71,7 +72,7 @@ struct Part {
 class LanguageModeling final : public Task {
  public:
   struct Options {
-    std::string format = "bytes", path, content, separator;
+    std::string format = "bytes", path, model, content, separator;
     std::optional<std::int64_t> vocabulary, end_of_document;
     bool separate = true;
     TrainOptions train;
@@ -108,14 +109,16 @@ class LanguageModeling final : public Task {
 };
 
 void LanguageModeling::Options::fields(FieldList& f) {
-  f.choice("format", format, {"bytes", "uint16", "uint32"},
-           "bytes: text, a token per byte; uint16, uint32: token ids in little endian, without a header");
+  f.choice("format", format, {"bytes", "sentencepiece", "uint16", "uint32"},
+           "bytes: text, a token per byte; sentencepiece: text in the pieces of a model; uint16, uint32: token ids in little "
+           "endian, without a header");
   f.text("path", path, "a file, or several by a pattern such as texts/*.txt, in the order of their names");
+  f.text("model", model, "of sentencepiece: the file of the model");
   f.text("content", content,
          "hash of all files of the experiment, which must have it; empty: that of the files as they are found. Part of "
          "the trial's identity");
   f.text("separator", separator, "text that ends a document within a file, and is no part of it; empty: files are documents");
-  f.integer("vocabulary", vocabulary, "of token files: how many ids there are", Range::between(2.0, 2147483647.0));
+  f.integer("vocabulary", vocabulary, "of token files and models: how many ids there are", Range::between(2.0, 2147483647.0));
   f.integer("end_of_document", end_of_document, "of token files: the id that ends a document; not set: not known",
             Range::between(0.0, 2147483646.0));
   f.boolean("separate", separate, "documents of a row do not see each other; false as the reference: state runs on");
@@ -126,7 +129,7 @@ void LanguageModeling::Options::fields(FieldList& f) {
 
 /// The paths of one split, or of all where it has none of its own.
 struct Paths {
-  std::vector<std::string> main, valid, test;
+  std::vector<std::string> main, valid, test, model;
   std::optional<std::string> missing;
 };
 
@@ -141,6 +144,7 @@ Paths find_all(const LanguageModeling::Options& options) {
   paths.main = find(options.path);
   paths.valid = find(options.valid.path);
   paths.test = find(options.test.path);
+  paths.model = find(options.model);
   return paths;
 }
 
@@ -148,6 +152,7 @@ std::string content_of_all(const Paths& paths) {
   std::vector<std::string> all = paths.main;
   all.insert(all.end(), paths.valid.begin(), paths.valid.end());
   all.insert(all.end(), paths.test.begin(), paths.test.end());
+  all.insert(all.end(), paths.model.begin(), paths.model.end());
   return content_of(open_files(all));
 }
 
@@ -169,13 +174,20 @@ std::optional<std::string> refuses_evaluation(const char* split, const Evaluatio
 }
 
 std::optional<std::string> refuses_format(const LanguageModeling::Options& options) {
+  if (options.format != "sentencepiece" && !options.model.empty()) return "model: found one with " + options.format + ", expected sentencepiece";
   if (options.format == "bytes") {
     if (options.vocabulary) return "vocabulary: found " + std::to_string(*options.vocabulary) + " with bytes, expected none: it is 257";
-    if (options.end_of_document) return std::string("end_of_document: found one with bytes, expected none: give a separator");
+    if (options.end_of_document) return "end_of_document: found one with bytes, expected none: give a separator";
     return std::nullopt;
   }
-  if (!options.separator.empty()) return std::string("separator: found one with token ids, expected none: give end_of_document");
   if (!options.vocabulary) return "vocabulary: none is given, expected how many token ids there are";
+  if (options.format == "sentencepiece") {
+    if (!has_sentencepiece()) return "format: this build knows no sentencepiece; install libsentencepiece-dev and build again";
+    if (options.model.empty()) return "model: none is given, expected the file of a SentencePiece model";
+    if (options.end_of_document) return "end_of_document: found one with sentencepiece, expected none: the model has its own";
+    return std::nullopt;
+  }
+  if (!options.separator.empty()) return "separator: found one with token ids, expected none: give end_of_document";
   if (options.end_of_document && *options.end_of_document >= *options.vocabulary)
     return "end_of_document: found " + std::to_string(*options.end_of_document) + ", expected an id below vocabulary, " +
            std::to_string(*options.vocabulary);
@@ -219,6 +231,7 @@ std::optional<std::string> LanguageModeling::refuses(const Options& options) {
 
 std::shared_ptr<const Corpus> corpus_of(const LanguageModeling::Options& options, const std::vector<std::string>& paths) {
   Files files = open_files(paths);
+  if (options.format == "sentencepiece") return make_piece_corpus(files, options.separator, MappedFile(options.model), *options.vocabulary);
   if (options.format == "bytes") return std::make_shared<ByteCorpus>(std::move(files), options.separator);
   TokenCorpus::Form form{options.format == "uint16" ? 2 : 4, *options.vocabulary, std::nullopt};
   if (options.end_of_document) form.end_of_document = static_cast<std::int32_t>(*options.end_of_document);
@@ -315,10 +328,10 @@ void LanguageModeling::sample(const Slice& slice, std::uint64_t, std::int64_t in
 }
 
 /// Passages that training may show too, wherever they stand in its rows: those whose hash says so, one of 16 on average, of
-/// half a training row and at most 128 tokens. Both splits choose the same ones, so a repeated text is seen at any offset;
-/// a passage that runs over the end of a row is not.
+/// a quarter of a training row and at most 128 tokens. Both splits choose the same ones, so a repeated text is seen at any
+/// offset: at least two thirds of its passages, as one that runs over the end of a row is not there.
 std::vector<Unit> LanguageModeling::units(const Slice&, const Sample& row) const {
-  const auto width = static_cast<std::size_t>(std::min<std::int64_t>(128, options_.train.length / 2));
+  const auto width = static_cast<std::size_t>(std::min<std::int64_t>(128, (options_.train.length + 3) / 4));
   const auto last_target = std::find_if(row.targets.rbegin(), row.targets.rend(), [](std::int32_t t) { return t >= 0; });
   const auto count = static_cast<std::size_t>(row.targets.rend() - last_target);
   constexpr std::uint64_t base = 0x9E3779B97F4A7C15U;
