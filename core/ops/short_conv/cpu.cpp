@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/ops/prefetch.h"
 #include "core/ops/short_conv/kernel.h"
 #include "core/ops/vector_math.h"
 
@@ -10,6 +11,8 @@ namespace {
 
 // Channels worked on together through all of time: their taps, sums and window stay in the first-level cache.
 constexpr std::int64_t block = 256;
+
+constexpr std::int64_t soon = 4;  // times from the one at work to the one asked for
 
 /// Channels first .. first+count-1 of a call.
 struct Part {
@@ -185,6 +188,13 @@ void backward_window(const ShortConvBackward& a) {
           out[i] += row<T>(a.dstate_out, b * s.channels + part.first + i)[j];
       };
       for (std::int64_t t = s.time - 1; t >= 0; --t) {
+        const std::int64_t ahead = t - soon;
+        if (ahead >= 0) {
+          const std::int64_t r = b * s.time + ahead;
+          if (ahead >= s.window - 1) prefetch<false>(row<T>(a.x, r - (s.window - 1)) + part.first, part.count);
+          prefetch<false>(row<T>(a.dy, r) + part.first, part.count);
+          if (a.dx.data != nullptr) prefetch<true>(row<T>(a.dx, r) + part.first, part.count);
+        }
         const T* dy = row<T>(a.dy, b * s.time + t) + part.first;
         T* d = dz(t);
         const std::int64_t first = document_start(s, a.starts, b, t);
