@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <fmt/format.h>
 #include <numeric>
 #include <optional>
@@ -67,14 +68,36 @@ void print_evaluation(const BenchResult& result, double step) {
              grouped(static_cast<std::int64_t>(evaluation)), evaluation / training, 100.0 * share);
 }
 
+struct Ratio {
+  double low, middle, high;  // quartiles over the rounds
+};
+
+Ratio ratio_to(const std::vector<double>& first, const std::vector<double>& other) {
+  std::vector<double> ratios(first.size());
+  for (std::size_t i = 0; i < first.size(); ++i) ratios[i] = other[i] / first[i];
+  std::sort(ratios.begin(), ratios.end());
+  return {ratios[ratios.size() / 4], median(ratios), ratios[ratios.size() - 1 - ratios.size() / 4]};
+}
+
+/// Steps of the experiment and of each variant in turn: what changes on the machine meanwhile meets all of them.
+void compare(const std::deque<ExperimentSpec>& specs, const std::vector<std::string>& names, std::int64_t warmup, std::int64_t rounds) {
+  const auto seconds = bench_in_turn(specs, warmup, rounds);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const Ratio ratio = ratio_to(seconds.front(), seconds[i]);
+    fmt::print("{:.3f} ms/step   ratio {:.3f} (quartiles {:.3f} to {:.3f}, {} rounds)   {}\n", 1e3 * median(seconds[i]), ratio.middle,
+               ratio.low, ratio.high, rounds, names[i]);
+  }
+}
+
 }  // namespace
 
 int bench(const Arguments& arguments) {
   std::string file;
-  std::vector<std::string> settings, plugin_files;
+  std::vector<std::string> settings, variants, plugin_files;
   std::optional<std::int64_t> steps, warmup, peak;
   Options options(
       "phasor bench FILE.json [--steps N] [--warmup N] [--set PATH=VALUE]... [--plugin FILE]...\n"
+      "phasor bench FILE.json --against PATH=VALUE [--against PATH=VALUE]... [options as above]\n"
       "phasor bench --peak SECONDS",
       "Times the training step of an experiment and the time in each kernel, and says how far that is from the\n"
       "limits of this machine: 1024^3 matrix products and sums of arrays of 64 MB, on the same threads, in turn with\n"
@@ -82,6 +105,8 @@ int bench(const Arguments& arguments) {
       "exit codes: 0 done, 2 a mistake in the file or an option");
   options.positional("experiment file", file, false);
   options.list("set", settings, "PATH=VALUE", "change one value, such as run.threads=2");
+  options.list("against", variants, "PATH=VALUE",
+               "only compare: steps of the experiment and of each variant in turn, and the ratio of neighbours in time");
   options.list("plugin", plugin_files, "FILE", plugin_help);
   options.integer("steps", steps, 1, "measured steps; default 20");
   options.integer("warmup", warmup, 0, "steps before them; default 3");
@@ -95,10 +120,21 @@ int bench(const Arguments& arguments) {
 
   const Plugins plugins(plugin_files);
   plugins.require();
-  ExperimentSpec spec(plugins.registry);
-  read_experiment(file, settings, spec);
-  require_data(spec);
+  std::deque<ExperimentSpec> specs;
+  std::vector<std::string> names{"as the file has it"};
+  names.insert(names.end(), variants.begin(), variants.end());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::vector<std::string> changed = settings;
+    if (i > 0) changed.push_back(names[i]);
+    read_experiment(file, changed, specs.emplace_back(plugins.registry));
+    require_data(specs.back());
+  }
+  const ExperimentSpec& spec = specs.front();
   const std::int64_t measured = steps.value_or(20);
+  if (!variants.empty()) {
+    compare(specs, names, warmup.value_or(3), measured);
+    return exit_code::done;
+  }
   const BenchResult result = bench_trial(spec, warmup.value_or(3), measured);
   const double step = median(result.step_seconds);
   const auto [fastest, slowest] = std::minmax_element(result.step_seconds.begin(), result.step_seconds.end());

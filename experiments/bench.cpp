@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <chrono>
+#include <deque>
+#include <memory>
 #include <vector>
 
 #include "core/ops/gemm.h"
@@ -96,6 +98,24 @@ BenchResult bench_trial(const ExperimentSpec& spec, std::int64_t warmup, std::in
   for (std::int64_t i = 0; i < steps; ++i) trainer.step();
   result.profile = trainer.collected();
   return result;
+}
+
+std::vector<std::vector<double>> bench_in_turn(const std::deque<ExperimentSpec>& specs, std::int64_t warmup, std::int64_t rounds) {
+  std::vector<std::unique_ptr<Trainer>> trainers;
+  for (const ExperimentSpec& spec : specs) trainers.push_back(std::make_unique<Trainer>(spec));
+  for (const auto& trainer : trainers)
+    for (std::int64_t i = 0; i < warmup; ++i) trainer->step();
+  std::vector<std::vector<double>> seconds(specs.size());
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < specs.size(); ++i) {  // every round starts with another one
+      const std::size_t at = (static_cast<std::size_t>(round) + i) % specs.size();
+      trainers[at]->step();
+      const auto start = Clock::now();
+      trainers[at]->step();
+      seconds[at].push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    }
+  }
+  return seconds;
 }
 
 double measure_peak(double seconds) {

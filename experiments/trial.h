@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -49,6 +50,8 @@ struct BenchResult {
   std::int64_t parameters = 0;
 };
 BenchResult bench_trial(const ExperimentSpec& spec, std::int64_t warmup, std::int64_t steps);
+/// Seconds per step [spec, round] of several experiments, one step of each in every round, on the same memory and processor.
+std::vector<std::vector<double>> bench_in_turn(const std::deque<ExperimentSpec>& specs, std::int64_t warmup, std::int64_t rounds);
 /// GFLOP/s of 1024^3 f32 products on the calling thread, the median over so many seconds.
 double measure_peak(double seconds);
 

@@ -1,5 +1,6 @@
 """The life of a sweep: run, rerun, damage, kill, divergence, failure; and its table."""
 import os
+import re
 import signal
 import subprocess
 import time
@@ -252,6 +253,16 @@ class SweepLife(Case):
         text = self.phasor("bench", "base.json", "--steps", "3", "--warmup", "1")
         for words in ["tokens/s", "GFLOP/s", "kernel", "gla"]:
             self.assertIn(words, text)
+
+    def test_bench_against_a_variant(self):
+        text = self.phasor("bench", "base.json", "--steps", "4", "--warmup", "1", "--against", "model.dim=32", "--against", "seed=5")
+        lines = text.splitlines()
+        self.assertEqual([line.split()[-1] for line in lines], ["it", "model.dim=32", "seed=5"], text)
+        self.assertIn("ratio 1.000 (quartiles 1.000 to 1.000, 4 rounds)", lines[0])
+        for line in lines[1:]:
+            low, high = re.search(r"quartiles ([\d.]+) to ([\d.]+)", line).groups()
+            middle = re.search(r"ratio ([\d.]+)", line).group(1)
+            self.assertTrue(0 < float(low) <= float(middle) <= float(high), line)
 
 
 if __name__ == "__main__":
