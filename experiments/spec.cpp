@@ -220,8 +220,8 @@ void ExperimentSpec::check(Document& document) {
 std::int64_t default_lanes(std::int64_t batch) { return std::min<std::int64_t>(4, batch); }
 
 std::int64_t default_micro_batch(std::int64_t rows_per_lane, std::int64_t tokens, std::int64_t dim) {
-  // About 128 k activations of the residual stream at a time; see docs/performance.md.
-  const std::int64_t rows = 131072 / std::max<std::int64_t>(1, tokens * dim);
+  // About 32 k activations of the residual stream at a time; see docs/performance.md.
+  const std::int64_t rows = 32768 / std::max<std::int64_t>(1, tokens * dim);
   return std::clamp<std::int64_t>(rows, 1, rows_per_lane);
 }
 

@@ -21,14 +21,6 @@ inline void turn(const T* angle, std::int64_t count, T* sin, T* cos) {
   }
 }
 
-/// Asks for a row that is needed soon: rows are columns of a matrix product, so no two follow each other in memory and
-/// the processor does not foresee the next one.
-template <bool write, class T>
-inline void prefetch(const T* from, std::int64_t count) {
-  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
-  for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(from + i, write ? 1 : 0);
-}
-
 /// Planes (i, i + R) of one head, R = planes: (a, b) -> (a cos - b sin, a sin + b cos).
 template <class T>
 inline void forward(const T* sin, const T* cos, std::int64_t planes, const T* from, T* to) {

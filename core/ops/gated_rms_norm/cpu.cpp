@@ -3,6 +3,7 @@
 #include "core/ops/fixed_width.h"
 #include "core/ops/gated_rms_norm/kernel.h"
 #include "core/ops/gradient_target.h"
+#include "core/ops/prefetch.h"
 #include "core/ops/vector_math.h"
 
 namespace phasor::ops {
@@ -23,6 +24,8 @@ template <class T>
   return {value, silu * s + value * (T(1) - s)};
 }
 
+constexpr std::int64_t soon = 4;  // rows from the one at work to the one asked for
+
 // The output holds the activated gate until it is overwritten.
 template <class T, bool norm_first, bool weighted, class Width>
 void forward_as(const GatedRmsNormForward& a, Width width) {
@@ -31,6 +34,9 @@ void forward_as(const GatedRmsNormForward& a, Width width) {
   const T eps = static_cast<T>(a.eps);
   const T* weight = static_cast<const T*>(a.weight.data);
   for (std::int64_t r = 0; r < a.rows; ++r) {
+    prefetch_row<false, T>(a.x, r + soon, a.rows, a.groups * width);
+    prefetch_row<false, T>(a.gate, r + soon, a.rows, a.groups * width);
+    prefetch_row<true, T>(a.y, r + soon, a.rows, a.groups * width);
     for (std::int64_t g = 0; g < a.groups; ++g) {
       const T* x = row<T>(a.x, r) + g * width;
       const T* gate = row<T>(a.gate, r) + g * width;
@@ -65,6 +71,11 @@ void backward_as(const GatedRmsNormBackward& a, Width width) {
   T* value = row<T>(a.scratch, 0);  // a(gate), then the gradient of x if it is to be added
   T* slope = row<T>(a.scratch, 1);  // a'(gate), then the gradient of the gate
   for (std::int64_t r = 0; r < a.rows; ++r) {
+    prefetch_row<false, T>(a.x, r + soon, a.rows, a.groups * width);
+    prefetch_row<false, T>(a.gate, r + soon, a.rows, a.groups * width);
+    prefetch_row<false, T>(a.dy, r + soon, a.rows, a.groups * width);
+    prefetch_row<true, T>(a.dx, r + soon, a.rows, a.groups * width);
+    prefetch_row<true, T>(a.dgate, r + soon, a.rows, a.groups * width);
     for (std::int64_t g = 0; g < a.groups; ++g) {
       const T* x = row<T>(a.x, r) + g * width;
       const T* gate = row<T>(a.gate, r) + g * width;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/rotate_pairs/kernel.h"
+#include "core/ops/prefetch.h"
 #include "core/ops/rotation.h"
 
 namespace phasor::ops {
@@ -93,10 +94,8 @@ void forward_layout(const RotatePairsForward& a) {
   const RotatePairsShape& s = a.shape;
   const std::int64_t rows = s.batch * s.time;
   const auto side = [&](const Turn<T>& turn, std::int64_t r, const View& from, const View& to, std::int64_t heads) {
-    if (r + soon < rows) {
-      rotation::prefetch<false>(row<T>(from, r + soon), heads * s.width);
-      rotation::prefetch<true>(row<T>(to, r + soon), heads * s.width);
-    }
+    prefetch_row<false, T>(from, r + soon, rows, heads * s.width);
+    prefetch_row<true, T>(to, r + soon, rows, heads * s.width);
     rotate_row<interleaved>(s, turn, heads, row<T>(from, r), row<T>(to, r));
   };
   for_rows<T>(s, a.angle, a.turns, a.q_heads, [&](const Turn<T>& turn, std::int64_t r) {
@@ -114,10 +113,10 @@ struct Side {
 
 template <class T>
 void prefetch_side(const RotatePairsShape& s, const Side& side, std::int64_t r, bool slope) {
-  if (r >= s.batch * s.time) return;
-  rotation::prefetch<false>(row<T>(side.drotated, r), side.heads * s.width);
-  if (slope) rotation::prefetch<false>(row<T>(side.rotated, r), side.heads * s.width);
-  if (side.dx.data != nullptr) rotation::prefetch<true>(row<T>(side.dx, r), side.heads * s.width);
+  const std::int64_t rows = s.batch * s.time, width = side.heads * s.width;
+  prefetch_row<false, T>(side.drotated, r, rows, width);
+  if (slope) prefetch_row<false, T>(side.rotated, r, rows, width);
+  prefetch_row<true, T>(side.dx, r, rows, width);
 }
 
 template <bool interleaved, class T>

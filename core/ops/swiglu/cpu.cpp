@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/gradient_target.h"
+#include "core/ops/prefetch.h"
 #include "core/ops/swiglu/kernel.h"
 #include "core/ops/vector_math.h"
 
@@ -8,9 +9,14 @@ namespace phasor::ops {
 
 namespace {
 
+constexpr std::int64_t soon = 2;  // rows from the one at work to the one asked for
+
 template <class T>
 void forward(const SwigluForward& a) {
   for (std::int64_t r = 0; r < a.rows; ++r) {
+    prefetch_row<false, T>(a.gate, r + soon, a.rows, a.width);
+    prefetch_row<false, T>(a.up, r + soon, a.rows, a.width);
+    prefetch_row<true, T>(a.y, r + soon, a.rows, a.width);
     const T* gate = row<T>(a.gate, r);
     const T* up = row<T>(a.up, r);
     T* y = row<T>(a.y, r);
@@ -25,6 +31,11 @@ void backward(const SwigluBackward& a) {
   constexpr std::int64_t piece = 256;
   T spare_gate[piece], spare_up[piece];
   for (std::int64_t r = 0; r < a.rows; ++r) {
+    prefetch_row<false, T>(a.gate, r + soon, a.rows, a.width);
+    prefetch_row<false, T>(a.up, r + soon, a.rows, a.width);
+    prefetch_row<false, T>(a.dy, r + soon, a.rows, a.width);
+    prefetch_row<true, T>(a.dgate, r + soon, a.rows, a.width);
+    prefetch_row<true, T>(a.dup, r + soon, a.rows, a.width);
     for (std::int64_t start = 0; start < a.width; start += piece) {
       const std::int64_t size = std::min(piece, a.width - start);
       const T* gate = row<T>(a.gate, r) + start;
