@@ -239,7 +239,9 @@ TEST_F(LanguageModelingTest, TokensOutsideTheVocabularyNameFileAndOffset) {
 }
 
 TEST_F(LanguageModelingTest, PiecesAreTheSameAsTheirFile) {
-  if (refused("none", R"("format": "sentencepiece", "vocabulary": 9, "model": "x")") != "accepted") GTEST_SKIP() << "built without SentencePiece";
+  // Of the build, not of what the task says: a task that lost the format is a failure, no reason to skip.
+  if (!test::has_pieces()) GTEST_SKIP() << "built without SentencePiece";
+  ASSERT_EQ(refused("none", R"("format": "sentencepiece", "vocabulary": 9, "model": "x")"), "accepted");
   ::setenv("XDG_CACHE_HOME", path("cache").c_str(), 1);
   // Spaces at the end of a document and twice within: the model trims them, their bytes count all the same.
   std::string text = story(40, "|"), documents = story(40, "");

@@ -9,6 +9,8 @@
 
 namespace phasor::test {
 
+bool has_pieces() { return true; }
+
 void train_pieces(const std::string& text, const std::string& model, int pieces) {
   const auto status = sentencepiece::SentencePieceTrainer::Train("--minloglevel=2 --hard_vocab_limit=false --model_type=bpe --num_threads=1 --input=" + text + " --model_prefix=" + model +
                                                                  " --vocab_size=" + std::to_string(pieces));

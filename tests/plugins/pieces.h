@@ -6,6 +6,9 @@
 
 namespace phasor::test {
 
+/// Whether the library was found when this was built; the others do nothing without it.
+bool has_pieces();
+
 /// Writes a SentencePiece model of so many pieces, trained on the lines of a text.
 void train_pieces(const std::string& text, const std::string& model, int pieces);
 
