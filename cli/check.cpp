@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/default_pair.h"
 #include "cli/options.h"
 #include "cli/session.h"
 #include "core/base/error.h"
@@ -16,22 +17,12 @@ namespace phasor::cli {
 
 namespace {
 
-/// What the probe says of one pair at its default options; small, but as wide as the two need.
+/// What the probe says of one pair.
 std::string verdict(const BackbonePlugin& backbone, const EncodingPlugin& encoding) {
-  const std::unique_ptr<phasor::Options> backbone_options = backbone.options(), encoding_options = encoding.options();
-  const MixerChoice choice{&backbone, backbone_options.get(), &encoding, encoding_options.get()};
-  DataShape data(1);
-  data.max_time = probe_time;
-  std::optional<Misfit> misfit;
-  for (const std::int64_t dim : {16, 32, 64, 128, 256}) {
-    ModelOptions model;
-    model.dim = dim;
-    misfit = find_misfit(model, data, choice);
-    if (misfit) continue;
-    const ProbeReport report = probe(choice, dim);
-    return report.clean() ? "ok" : report.text();
-  }
-  return "refused: " + misfit->reason;
+  const DefaultPair pair(backbone, encoding);
+  if (pair.misfit) return "refused: " + pair.misfit->reason;
+  const ProbeReport report = probe(pair.choice(), pair.dim);
+  return report.clean() ? "ok" : report.text();
 }
 
 /// The same; what a plugin throws is what is wrong with it.

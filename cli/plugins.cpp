@@ -1,7 +1,11 @@
+#include <algorithm>
+#include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/default_pair.h"
 #include "cli/options.h"
 #include "cli/session.h"
 #include "core/base/error.h"
@@ -20,6 +24,33 @@ void for_each(const Registry& registry, const F& f) {
   for (const auto& plugin : registry.encodings()) f("encoding", *plugin);
 }
 
+/// What an experiment with the two is told, "" when they go together.
+std::string refusal(const BackbonePlugin& backbone, const EncodingPlugin& encoding) {
+  try {
+    const DefaultPair pair(backbone, encoding);
+    return pair.misfit ? pair.misfit->reason : "";
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return fmt::format("{} with the backbone {}: it threw something that is not an exception", encoding.info.name,
+                       backbone.info.name);
+  }
+}
+
+/// Pairs that do not fit, one line each; a backbone that fits nothing says so once.
+void list_misfits(const Registry& registry) {
+  std::vector<std::string> told;
+  for (const auto& backbone : registry.backbones()) {
+    for (const auto& encoding : registry.encodings()) {
+      if (!backbone->info.rivals.empty() || !encoding->info.rivals.empty()) continue;
+      const std::string line = refusal(*backbone, *encoding);
+      if (line.empty() || std::find(told.begin(), told.end(), line) != told.end()) continue;
+      fmt::print("{}{}\n", told.empty() ? "\nbackbones and encodings that an experiment refuses together, at their default options\n" : "", line);
+      told.push_back(line);
+    }
+  }
+}
+
 void list(const Plugins& plugins) {
   fmt::print("{:<10} {:<20} {:<9} {:<22} {}\n", "kind", "name", "revision", "file", "what it is");
   for_each(plugins.registry, [](const char* kind, const auto& plugin) {
@@ -28,6 +59,8 @@ void list(const Plugins& plugins) {
     const std::string file = std::filesystem::path(info.library).filename().string();
     fmt::print("{:<10} {:<20} {:<9} {:<22} {}\n", kind, info.name, info.revision, file, info.help);
   });
+  std::fflush(stdout);  // what follows runs code of plugins
+  list_misfits(plugins.registry);
   std::string folders;
   for (const std::string& folder : plugins.folders) folders += (folders.empty() ? "" : ", ") + folder;
   fmt::print("\nfrom {}; phasor plugins NAME shows the options of one\n", folders);
@@ -69,8 +102,9 @@ int plugins(const Arguments& arguments) {
   std::vector<std::string> plugin_files;
   Options options(
       "phasor plugins [NAME] [--plugin FILE]...",
-      "Lists tasks, backbones and encodings; with NAME, the options of one. Files that cannot be loaded are named\n"
-      "on standard error and do not keep the others from working.\n"
+      "Lists tasks, backbones and encodings, and which pairs of a backbone and an encoding do not fit, at their default\n"
+      "options; with NAME, the options of one. Files that cannot be loaded are named on standard error and do not keep\n"
+      "the others from working.\n"
       "exit codes: 0 done, 2 no such plugin, or a file of --plugin that cannot be loaded");
   options.positional("plugin name", name, false);
   options.list("plugin", plugin_files, "FILE", plugin_help);

@@ -1,7 +1,10 @@
-"""phasor check: nothing is wrong with what is shipped, and a planted leak in a plugin outside the tree is found (A9)."""
+"""phasor check: nothing is wrong with what is shipped, and a planted leak in a plugin outside the tree is found (A9).
+phasor plugins: the pairs that it lists are those that an experiment refuses, no more and no fewer."""
+import json
 import os
+import re
 
-from harness import Case, main
+from harness import Case, experiment, main
 
 LEAKY = os.environ["PHASOR_LEAKY"]
 
@@ -34,6 +37,25 @@ class Check(Case):
         self.assertEqual(len(self.phasor("check", "gla").splitlines()), len(set(self.verdicts(self.phasor("check", "gla")))))
         self.assertIn('did you mean "rope"', self.phasor("check", "rop", code=2))
         self.assertIn("--plugin", self.phasor("check", "--plugin", "missing.so", code=2))
+
+    def test_listed_pairs_are_those_that_are_refused(self):
+        self.write("base.json", experiment(**{"model.dim": 64, "train.steps": 1}))
+        text = self.phasor("plugins", "--plugin", LEAKY)
+        names = {kind: re.findall(rf"^{kind} +(\S+) +\d", text, re.MULTILINE) for kind in ["backbone", "encoding"]}
+        found = re.findall(r"^((\S+) does not fit the backbone (\S+): .+)$", text, re.MULTILINE)
+        listed = {(backbone, encoding): line for line, encoding, backbone in found}
+        self.assertEqual(len(found), len(listed), text)
+        self.assertIn(("leaky", "rope"), listed)  # asked, not known
+        self.assertIn(("gla", "alibi"), listed)
+        for backbone in names["backbone"]:
+            for encoding in names["encoding"]:
+                line = listed.pop((backbone, encoding), None)
+                output = self.phasor("run", "base.json", "--out", "out", "--plugin", LEAKY,
+                                     "--set", "model.backbone=" + json.dumps({"name": backbone}),
+                                     "--set", "model.encoding=" + json.dumps({"name": encoding}), code=2 if line else 0)
+                if line:
+                    self.assertIn("model.encoding: " + line, output)
+        self.assertEqual(listed, {})  # all were of this kind
 
 
 if __name__ == "__main__":
