@@ -44,22 +44,44 @@ struct Pair {
 };
 inline void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.name; }
 
-constexpr std::int64_t width = 16;  // of the small models
+constexpr std::int64_t width = 16;     // of the small models
+constexpr std::int64_t longest = 138;  // tokens of the longest row
+
+/// What their data are like.
+inline DataShape small_data(std::int64_t vocabulary) {
+  DataShape data(vocabulary);
+  data.max_time = longest;
+  return data;
+}
 
 /// Why the two do not go together, or nothing.
-inline std::optional<Misfit> misfit_of(const Pair& pair, std::int64_t dim = width) {
-  const BackbonePlugin* backbone = plugins().find_backbone(pair.backbone);
-  const EncodingPlugin* encoding = plugins().find_encoding(pair.encoding);
+inline std::optional<Misfit> misfit_of(const Pair& pair, std::int64_t dim = width, const Registry& registry = plugins()) {
+  const BackbonePlugin* backbone = registry.find_backbone(pair.backbone);
+  const EncodingPlugin* encoding = registry.find_encoding(pair.encoding);
   const auto backbone_options = options_of(backbone->options(), pair.backbone_options);
   const auto encoding_options = options_of(encoding->options(), pair.encoding_options);
   ModelOptions options;
   options.dim = dim;
-  return find_misfit(options, DataShape(1), {backbone, backbone_options.get(), encoding, encoding_options.get()});
+  return find_misfit(options, small_data(1), {backbone, backbone_options.get(), encoding, encoding_options.get()});
 }
 
-/// Every backbone with every encoding that fits it.
-inline std::vector<Pair> pairs() {
-  const std::vector<std::pair<std::string, std::string>> backbones = {
+/// Names of plugins, each with options.
+using Variants = std::vector<std::pair<std::string, std::string>>;
+
+/// What is registered and is not among them is added, as it is by default.
+template <class Plugins>
+void add_others(Variants& variants, const Plugins& registered) {
+  for (const auto& plugin : registered) {
+    const std::string& name = plugin->info.name;
+    if (std::none_of(variants.begin(), variants.end(), [&](const auto& known) { return known.first == name; }))
+      variants.emplace_back(name, "{}");
+  }
+}
+
+/// Every registered backbone with every registered encoding that fits it in a model of `width`. A plugin needs no line here;
+/// the lines are options that tests would not meet otherwise.
+inline std::vector<Pair> pairs(const Registry& registry = plugins()) {
+  Variants backbones = {
       {"gla", R"({"heads": 2, "expand_k": 1.0, "gate_divisor": 1.0})"},
       {"gla", R"({"heads": 2, "expand_k": 1.0, "short_conv": 4, "norm_q": true, "norm_k": true})"},
       {"gla", R"({"heads": 2, "expand_k": 1.0, "gate_divisor": 1.0, "gate_per": "plane"})"},
@@ -83,7 +105,7 @@ inline std::vector<Pair> pairs() {
       {"linear_attention", R"({"heads": 2, "feature_map": {"kind": "rfa", "features": 48}, "gate": true})"},
       {"linear_attention", R"({"heads": 2, "feature_map": {"kind": "cosformer", "max_length": 138}})"},
       {"retnet", R"({"heads": 2, "expand_k": 2.0})"}};
-  const std::vector<std::pair<std::string, std::string>> encodings = {
+  Variants encodings = {
       {"nope", "{}"},
       {"rope", R"({"theta": 100.0})"},
       {"rope", R"({"theta": 100.0, "dim": 4, "layout": "interleaved", "scaling": {"kind": "ntk", "factor": 4}})"},
@@ -94,32 +116,36 @@ inline std::vector<Pair> pairs() {
       {"selective_rope", R"({"input_norm": "none", "time_mixing": {"kind": "identity"}, "increment": "softplus"})"},
       {"learned_absolute", R"({"length": 300})"},
       {"alibi", "{}"}};
+  add_others(backbones, registry.backbones());
+  add_others(encodings, registry.encodings());
   std::vector<Pair> all;
   for (std::size_t b = 0; b < backbones.size(); ++b)
     for (std::size_t e = 0; e < encodings.size(); ++e) {
       const Pair pair{fmt::format("{}{}_{}{}", backbones[b].first, b, encodings[e].first, e), backbones[b].first,
                       backbones[b].second, encodings[e].first, encodings[e].second};
-      if (!misfit_of(pair)) all.push_back(pair);
+      if (!misfit_of(pair, width, registry)) all.push_back(pair);
     }
   return all;
 }
 
 constexpr std::int64_t time_steps = 130;
 
-/// A small model. Where a test uses every id once, an id's gradient is its position's.
+/// A small model of a pair of plugins(). Where a test uses every id once, an id's gradient is its position's.
 class Built {
  public:
-  Built(const Pair& pair, Dtype dtype, double init_std = 0.3, std::int64_t layers = 2, std::int64_t dim = width)
+  Built(const Pair& pair, Dtype dtype, double init_std = 0.3, std::int64_t layers = 2, std::int64_t dim = width,
+        double norm_eps = 1e-6)
       : dtype_(dtype), backbone_(options_of(plugins().find_backbone(pair.backbone)->options(), pair.backbone_options)),
         encoding_(options_of(plugins().find_encoding(pair.encoding)->options(), pair.encoding_options)) {
     ModelOptions options;
     options.dim = dim;
     options.layers = layers;
     options.init_std = init_std;
+    options.norm_eps = norm_eps;
     options.mlp.width = 8;
     const MixerChoice choice{plugins().find_backbone(pair.backbone), backbone_.get(), plugins().find_encoding(pair.encoding),
                              encoding_.get()};
-    model_ = std::make_unique<Model>(options, DataShape(vocabulary), choice, store_);
+    model_ = std::make_unique<Model>(options, small_data(vocabulary), choice, store_);
     store_.allocate(dtype);
     store_.initialise(11);
     gradients_ = Tensor(arena_, dtype, {store_.flat_size()});

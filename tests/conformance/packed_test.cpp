@@ -13,7 +13,7 @@ namespace {
 
 using Lengths = std::vector<std::int64_t>;
 
-constexpr std::int64_t packed_time = 138;
+constexpr std::int64_t packed_time = longest;
 /// The documents of the two rows.
 const std::vector<Lengths>& rows() {
   static const std::vector<Lengths> both = {{1, 5, 64, 65, 3}, {40, 3, 1, 30, 64}};
@@ -170,12 +170,11 @@ TEST_P(Packed, DocumentsAreWhatTheyAreAlone) {
       }
     }
   };
-  // In single precision one block with weights of the usual size, as in PiecesAreTheWhole.
-  expect(Built(GetParam(), Dtype::f64), 1e-12);
-  // RetNet is the exception: with these weights the gradients at the first two tokens of one document of three differ by up to
-  // 1.1e-5 of the largest, more than the document alone is off from double (up to six times as much). In double it holds 1e-12.
-  // The amplification is not explained yet; the bound is what was measured, and no other backbone needs it.
-  expect(Built(GetParam(), Dtype::f32, 0.15, 1), GetParam().backbone == "retnet" ? 2e-5 : 1e-6);
+  // In single precision one block with weights of the usual size, as in PiecesAreTheWhole. What the norm of a head's output
+  // multiplies, rounding errors of gradients as well, is at most 1 / sqrt(norm_eps): 10 here. With the usual 1000 the first
+  // token of a document shows it, which reads (q.k) v: where q.k is nearly 0 in a head, the gradients that reach q and k cancel
+  // but for rounding (docs/linear_attention.md), and what packing adds is not to be seen below that.
+  expect(Built(GetParam(), Dtype::f32, 0.15, 1, width, 1e-2), 1e-6);
 }
 
 // A8: packed rows in pieces, cut within documents, at their ends, and token by token.
