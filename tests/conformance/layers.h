@@ -23,7 +23,7 @@ namespace phasor {
 inline const Registry& plugins() {
   static const Registry* const registry = [] {
     auto* made = new Registry;
-    load_plugins(*made, PHASOR_PLUGIN_FOLDER);
+    load_plugins(*made, default_plugin_folder());
     use_one_thread_for_gemm();
     return made;
   }();
@@ -104,7 +104,8 @@ inline std::vector<Pair> pairs(const Registry& registry = plugins()) {
       {"linear_attention", R"({"heads": 2, "feature_map": {"kind": "performer", "features": 12}})"},
       {"linear_attention", R"({"heads": 2, "feature_map": {"kind": "rfa", "features": 48}, "gate": true})"},
       {"linear_attention", R"({"heads": 2, "feature_map": {"kind": "cosformer", "max_length": 138}})"},
-      {"retnet", R"({"heads": 2, "expand_k": 2.0})"}};
+      {"retnet", R"({"heads": 2, "expand_k": 2.0})"},
+      {"retnet", R"({"heads": 2, "short_conv": 4})"}};
   Variants encodings = {
       {"nope", "{}"},
       {"rope", R"({"theta": 100.0})"},

@@ -45,7 +45,7 @@ class Planted : public testing::Test {
  protected:
   /// What is shipped, and three backbones that nothing here has a line for.
   Planted() {
-    load_plugins(registry_, PHASOR_PLUGIN_FOLDER);
+    load_plugins(registry_, default_plugin_folder());
     EXPECT_EQ(load_plugin(registry_, LEAKY_PLUGIN).problem, "");
   }
   ProbeReport report(const std::string& backbone) const {
