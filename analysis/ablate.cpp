@@ -30,13 +30,16 @@ class Role {
     for (const std::size_t axis : axes_) key.push_back(row.at[axis]);
     return key;
   }
-  /// Every combination of points, the first axis slowest; one empty key when there is no such axis.
-  std::vector<Key> keys() const {
+  /// Every combination of points, the first axis slowest; one empty key when there is no such axis. `fresh`: of an axis with
+  /// points of the confirmation only these.
+  std::vector<Key> keys(bool fresh = false) const {
     std::vector<Key> keys = {{}};
     for (const std::size_t axis : axes_) {
       std::vector<Key> longer;
+      const std::size_t count = frame_->axes[axis].labels.size();
+      const std::size_t first = count - static_cast<std::size_t>(frame_->axes[axis].fresh);
       for (const Key& key : keys) {
-        for (std::size_t point = 0; point < frame_->axes[axis].labels.size(); ++point) {
+        for (std::size_t point = fresh && first < count ? first : 0; point < count; ++point) {
           longer.push_back(key);
           longer.back().push_back(static_cast<std::int64_t>(point));
         }
@@ -58,6 +61,9 @@ class Role {
     const std::size_t at = static_cast<std::size_t>(point);
     return at < values.size() && values[at].is_number() ? values[at].as_number() : static_cast<double>(point);
   }
+  void place(const Key& key, Key& at) const {
+    for (std::size_t i = 0; i < key.size(); ++i) at[axes_[i]] = key[i];
+  }
   bool numeric(std::size_t i) const {
     const std::vector<Json>& values = frame_->axes[axes_[i]].values;
     return !values.empty() && std::all_of(values.begin(), values.end(), [](const Json& v) { return v.is_number(); });
@@ -72,6 +78,12 @@ class Role {
 struct Group {
   Key select;
   std::map<Key, std::size_t> trials;  // replicate to index of the frame's row
+};
+
+/// What is reported of one point of the average axes: the trials of the chosen value.
+struct Reported {
+  Key average;
+  std::map<Key, std::optional<std::size_t>> trials;  // by replicate; nothing where the sweep has no such trial yet
 };
 
 class Ablation {
@@ -90,12 +102,15 @@ class Ablation {
   Cell make_cell(const Key& row, const Key& column);
   Setting make_setting(const std::map<Key, Group>& groups);
   void mark_edges(const Setting& setting, const std::vector<const Group*>& groups, Cell& cell) const;
-  Number make_number(std::size_t which, const Cell& cell, const std::vector<std::pair<Key, const Group*>>& chosen,
+  Reported report_of(const Key& row, const Key& column, const Key& average, const Group& winner);
+  void expect_fresh(const std::map<Key, Group>& groups);
+  Number make_number(std::size_t which, const Cell& cell, const std::vector<Reported>& chosen,
                      const std::vector<std::size_t>& all);
   void describe_cost(Cell& cell, const std::vector<std::size_t>& trials) const;
   void flag_parameters();
   void finish_varied();
   void count_trials();
+  void count_trial(TrialStatus status);
 
   Outcome selected(std::size_t trial) const {
     const FrameRow& row = frame_.rows[trial];
@@ -110,7 +125,9 @@ class Ablation {
   const TableSpec& spec_;
   Role rows_, columns_, selects_, replicates_, averages_;
   std::map<std::pair<Key, Key>, std::map<Key, std::map<Key, Group>>> groups_;  // [row, column][average][select]
+  std::map<std::pair<Key, Key>, std::map<Key, std::map<Key, Group>>> fresh_;   // the same, of the confirmation
   std::map<std::pair<Key, Key>, std::map<Key, std::string>> excluded_;         // [row, column][average]: a reason
+  std::int64_t unnamed_ = 0;  // fresh trials that are expected and that the manifest does not name yet
   std::vector<Tie> ties_;  // the measured ones, each at the slice it is measured
   Table table_;
 };
@@ -139,7 +156,8 @@ void Ablation::group() {
       excluded_[cell].emplace(average, row.message);
       continue;
     }
-    Group& group = groups_[cell][average][selects_.key_of(row)];
+    auto& groups = results::is_fresh(frame_.axes, row.at) ? fresh_ : groups_;
+    Group& group = groups[cell][average][selects_.key_of(row)];
     group.select = selects_.key_of(row);
     group.trials[replicates_.key_of(row)] = i;
   }
@@ -167,6 +185,8 @@ void Ablation::start_trials() {
     line.file = row.file;
     line.at = row.at;
     line.status = row.status;
+    line.fresh = results::is_fresh(frame_.axes, row.at);
+    line.expected = !line.fresh;
     line.parameters = row.parameters;
     line.steps_to_solve = summary_of(row, "steps_to_solve");
     line.step_ms = summary_of(row, "step_ms");
@@ -181,18 +201,66 @@ void Ablation::start_trials() {
   }
 }
 
+void Ablation::count_trial(TrialStatus status) {
+  ++table_.expected;
+  if (status == TrialStatus::done) ++table_.done;
+  if (status == TrialStatus::diverged) ++table_.diverged;
+  if (status == TrialStatus::error) ++table_.failed;
+  if (status == TrialStatus::missing) ++table_.missing;
+}
+
+/// Those of the selection; which ones confirm it is known cell by cell.
 void Ablation::count_trials() {
   for (const FrameRow& row : frame_.rows) {
     if (row.status == TrialStatus::excluded) {
       ++table_.excluded;
-      continue;
+    } else if (!results::is_fresh(frame_.axes, row.at)) {
+      count_trial(row.status);
     }
-    ++table_.expected;
-    if (row.status == TrialStatus::done) ++table_.done;
-    if (row.status == TrialStatus::diverged) ++table_.diverged;
-    if (row.status == TrialStatus::error) ++table_.failed;
-    if (row.status == TrialStatus::missing) ++table_.missing;
   }
+}
+
+/// The trials that speak for what was chosen: those that chose it, or the fresh ones of the same value.
+Reported Ablation::report_of(const Key& row, const Key& column, const Key& average, const Group& winner) {
+  Key at(frame_.axes.size(), -1);
+  rows_.place(row, at);
+  columns_.place(column, at);
+  averages_.place(average, at);
+  selects_.place(winner.select, at);
+  table_.chosen.push_back(at);
+  Reported reported{average, {}};
+  for (const auto& [replicate, trial] : winner.trials) {
+    table_.trials[trial].chosen = true;
+    if (!table_.confirms) reported.trials[replicate] = trial;
+  }
+  if (!table_.confirms) return reported;
+  const std::map<Key, std::size_t>& found = fresh_[{row, column}][average][winner.select].trials;
+  for (const Key& replicate : replicates_.keys(true)) {
+    const auto trial = found.find(replicate);
+    const bool known = trial != found.end();
+    reported.trials[replicate] = known ? std::optional(trial->second) : std::nullopt;
+    count_trial(known ? frame_.rows[trial->second].status : TrialStatus::missing);
+    if (known) {
+      table_.trials[trial->second].chosen = true;
+      table_.trials[trial->second].expected = true;
+    } else {
+      ++unnamed_;
+    }
+  }
+  return reported;
+}
+
+/// Where nothing can be chosen yet the fresh trials are expected all the same; where nothing ever can, there are none.
+void Ablation::expect_fresh(const std::map<Key, Group>& groups) {
+  if (!table_.confirms) return;
+  const bool open = std::any_of(groups.begin(), groups.end(), [&](const auto& group) {
+    return std::any_of(group.second.trials.begin(), group.second.trials.end(), [&](const auto& trial) {
+      return frame_.rows[trial.second].status == TrialStatus::missing;
+    });
+  });
+  if (!open) return;
+  for (std::size_t i = 0; i < replicates_.keys(true).size(); ++i) count_trial(TrialStatus::missing);
+  unnamed_ += static_cast<std::int64_t>(replicates_.keys(true).size());
 }
 
 Setting Ablation::make_setting(const std::map<Key, Group>& groups) {
@@ -263,8 +331,7 @@ double nested_mean(std::map<Key, double> values, Scale scale) {
 }
 
 Number Ablation::make_number(std::size_t which, const Cell& cell,
-                             const std::vector<std::pair<Key, const Group*>>& chosen,
-                             const std::vector<std::size_t>& all) {
+                             const std::vector<Reported>& chosen, const std::vector<std::size_t>& all) {
   Number number;
   number.series = spec_.report[which];
   number.flags = cell.flags;
@@ -275,9 +342,9 @@ Number Ablation::make_number(std::size_t which, const Cell& cell,
   }
   std::map<Key, Outcome::Kind> kinds;               // by replicate, the worst over the settings
   std::map<Key, std::map<Key, double>> by_setting;  // by replicate and point of the average axes
-  for (const auto& [average, group] : chosen) {
-    for (const auto& [replicate, trial] : group->trials) {
-      const Outcome outcome = reported(trial, which);
+  for (const auto& [average, trials] : chosen) {
+    for (const auto& [replicate, trial] : trials) {
+      const Outcome outcome = trial ? reported(*trial, which) : Outcome{Outcome::Kind::missing};
       Outcome::Kind& kind = kinds.emplace(replicate, Outcome::Kind::finite).first->second;
       kind = std::max(kind, outcome.kind);
       by_setting[replicate][average] = outcome.value;
@@ -317,7 +384,7 @@ Cell Ablation::make_cell(const Key& row, const Key& column) {
   Cell cell;
   const auto& settings = groups_[{row, column}];
   const auto& excluded = excluded_[{row, column}];
-  std::vector<std::pair<Key, const Group*>> chosen;
+  std::vector<Reported> chosen;
   std::vector<std::size_t> all, of_choice;
   for (const Key& average : averages_.keys()) {
     const auto found = settings.find(average);
@@ -336,9 +403,12 @@ Cell Ablation::make_cell(const Key& row, const Key& column) {
       for (const auto& [replicate, trial] : group.trials) all.push_back(trial);
     }
     if (setting.choice.chosen) {
-      const Group* winner = groups[*setting.choice.chosen];
-      chosen.emplace_back(average, winner);
-      for (const auto& [replicate, trial] : winner->trials) of_choice.push_back(trial);
+      const Group& winner = *groups[*setting.choice.chosen];
+      chosen.push_back(report_of(row, column, average, winner));
+      for (const auto& [replicate, trial] : chosen.back().trials) of_choice.push_back(trial.value_or(winner.trials.begin()->second));
+      cell.trials += table_.confirms ? static_cast<std::int64_t>(chosen.back().trials.size()) : 0;
+    } else {
+      expect_fresh(found->second);
     }
     mark_edges(setting, groups, cell);
     cell.settings.push_back(std::move(setting));
@@ -350,9 +420,8 @@ Cell Ablation::make_cell(const Key& row, const Key& column) {
     cell.flags.push_back("settings_excluded");
   }
   if (cell.tied() > 1) cell.flags.push_back("tied");
-  cell.trials = static_cast<std::int64_t>(all.size());
+  cell.trials += static_cast<std::int64_t>(all.size());
   describe_cost(cell, cell.chosen() ? of_choice : all);
-  for (const std::size_t trial : of_choice) table_.trials[trial].chosen = true;
   for (std::size_t which = 0; which < spec_.report.size(); ++which) {
     if (cell.excluded.empty()) {
       cell.numbers.push_back(make_number(which, cell, chosen, all));
@@ -413,13 +482,14 @@ Table Ablation::run() {
   table_.axes = frame_.axes;
   table_.ignored = frame_.ignored;
   table_.damaged = frame_.damaged;
+  table_.confirms = std::any_of(frame_.axes.begin(), frame_.axes.end(), [](const auto& axis) { return axis.fresh > 0; });
   count_trials();
   check();
   resolve_ties();
   start_trials();
   finish_varied();
   group();
-  table_.replicates = static_cast<std::int64_t>(replicates_.keys().size());
+  table_.replicates = static_cast<std::int64_t>(replicates_.keys(true).size());
   const std::vector<Key> rows = rows_.keys(), columns = columns_.keys();
   for (const Key& row : rows) table_.rows.push_back(rows_.labels(row));
   for (const Key& column : columns) table_.columns.push_back(columns_.labels(column));
@@ -427,6 +497,8 @@ Table Ablation::run() {
     for (const Key& column : columns) table_.cells.push_back(make_cell(row, column));
   }
   flag_parameters();
+  if (unnamed_ > 0)
+    table_.notes.push_back(counted(unnamed_, "fresh trial") + " of the confirmation await the selection: `phasor sweep` runs them when it is complete");
   return std::move(table_);
 }
 

@@ -53,6 +53,12 @@ void add_selection(Footnotes& notes, const Table& table) {
     text += "; for each " + averages + " by itself";
   }
   notes.emplace_back(selects, text);
+  if (table.confirms) {
+    notes.emplace_back("seeds", "chosen on " + rule.series.split + " of " + names_of(table, "replicate") + " " +
+                                    join(selection_replicates(table.axes), ", ") + "; reported on " + table.spec.primary.split +
+                                    " of " + grouped(table.replicates) + " fresh ones, which chose nothing");
+    return;
+  }
   notes.emplace_back("seeds", "chosen on " + rule.series.split + " of the same seeds that are reported on " +
                                   table.spec.primary.split + ": the means are biased upward");
 }

@@ -120,6 +120,13 @@ std::string name_of(const std::vector<results::ManifestAxis>& axes, const std::v
 
 const std::string& head_of(const results::ManifestAxis& axis) { return axis.path.empty() ? axis.name : axis.path; }
 
+std::vector<std::string> selection_replicates(const std::vector<results::ManifestAxis>& axes) {
+  for (const results::ManifestAxis& axis : axes) {
+    if (axis.fresh > 0) return {axis.labels.begin(), axis.labels.end() - static_cast<std::ptrdiff_t>(axis.fresh)};
+  }
+  return {};
+}
+
 std::string provenance_of(const FrameRow& row, const std::string& name) {
   for (const auto& [known, value] : row.provenance) {
     if (known == name) return value;

@@ -54,6 +54,9 @@ std::string name_of(const std::vector<results::ManifestAxis>& axes, const std::v
 /// The path of an axis of values, otherwise its name: its column head wherever a chosen or trial's value stands.
 const std::string& head_of(const results::ManifestAxis& axis);
 
+/// Labels of the replicates that a selection is made on, of the axis that has fresh ones beside them.
+std::vector<std::string> selection_replicates(const std::vector<results::ManifestAxis>& axes);
+
 /// A fact of a trial by name, or empty.
 std::string provenance_of(const FrameRow& row, const std::string& name);
 

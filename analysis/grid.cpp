@@ -43,7 +43,8 @@ std::vector<std::string> rule_of(const Table& table) {
   if (!chooses(table)) return std::vector<std::string>(rule_heads.size());
   const SelectRule& rule = *table.spec.select;
   return {rule.series.split, rule.series.metric,      slice_to_text(rule.series.slice),
-          to_text(rule.at),  to_text(rule.direction), "same as reported"};
+          to_text(rule.at),  to_text(rule.direction),
+          table.confirms ? join(selection_replicates(table.axes), ";") : "same as reported"};
 }
 
 /// What was chosen on each select axis: one value, or one for each point of the average axes where they differ.
@@ -182,6 +183,7 @@ Grid trials_grid(const Table& table) {
     grid.heads.push_back(axis.role == "select" || axis.role == "replicate" ? head_of(axis) : axis.name);
   }
   append(grid.heads, table.varied);
+  if (table.confirms) grid.heads.push_back("phase");
   append(grid.heads, {"status", "message"});
   for (const Series& series : table.spec.report) grid.heads.push_back(to_text(series));
   append(grid.heads, {"select_value", "select_step", "chosen", "steps_to_solve", "step_ms", "parameters", "id", "file"});
@@ -192,6 +194,7 @@ Grid trials_grid(const Table& table) {
       line.push_back(table.axes[i].labels[static_cast<std::size_t>(trial.at[i])]);
     }
     append(line, trial.varied);
+    if (table.confirms) line.push_back(trial.fresh ? "confirm" : "select");
     append(line, {to_text(trial.status), trial.message});
     for (const std::optional<double>& value : trial.reported) line.push_back(value ? shortest(*value) : "");
     append(line, {trial.selected ? shortest(trial.selected->value) : "",

@@ -92,7 +92,7 @@ std::string replicate_noun(const Table& table) {
   for (const results::ManifestAxis& axis : table.axes) {
     if (axis.role == "replicate") names.push_back(axis.name);
   }
-  return names.size() == 1 ? names.front() : "replicate";
+  return (table.confirms ? "confirm " : "") + (names.size() == 1 ? names.front() : "replicate");
 }
 
 std::vector<std::string> row_heads(const Table& table) {

@@ -36,7 +36,7 @@ std::vector<std::string> unfinished(const Table& table) {
   std::vector<std::string> lines;
   for (const TrialStatus status : {TrialStatus::diverged, TrialStatus::error, TrialStatus::missing}) {
     for (const TrialLine& trial : table.trials) {
-      if (trial.status != status) continue;
+      if (trial.status != status || !trial.expected) continue;
       const std::string why = trial.message.empty() ? "" : ": " + trial.message;
       lines.push_back(padded(to_text(status), 8) + "  " + trial.name + why);
     }

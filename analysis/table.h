@@ -32,7 +32,7 @@ struct Setting {
   std::string excluded;  // the reason when the whole setting is, else empty
 };
 
-/// One reported number of a cell: a series over the replicates of what was chosen.
+/// One reported number of a cell: a series over the replicates of what was chosen, the fresh ones where the sweep confirms.
 ///
 /// The mean is over all expected replicates or it is not given: a mean of survivors is not a result. When nothing could
 /// be chosen, the counts are those of every trial of the cell.
@@ -65,6 +65,8 @@ struct TrialLine {
   std::vector<std::optional<double>> reported;  // one for each reported series
   std::optional<Reading> selected;              // the number it was judged by
   bool chosen = false;                          // its candidate was
+  bool fresh = false;                           // of the confirmation, on a seed that chose nothing
+  bool expected = true;                         // false: fresh, but of a value that is not the chosen one (any more)
   std::optional<double> steps_to_solve, step_ms;
   std::int64_t parameters = 0;
   std::vector<std::string> varied;              // values of Table::varied
@@ -78,8 +80,11 @@ struct Table {
   std::vector<std::vector<std::string>> rows, columns;  // labels, one for each axis of the role
   std::vector<Cell> cells;                              // rows x columns, a row after the other
   std::vector<TrialLine> trials;                        // in the order of the manifest
+  /// What the selection chose: a point on each axis, -1 on those of replicates; a place for each setting of a cell.
+  std::vector<std::vector<std::int64_t>> chosen;
+  bool confirms = false;              // the reported numbers are those of fresh replicates alone
   std::vector<std::string> varied;    // paths that differ between trials and are not the path of an axis
-  std::int64_t replicates = 0;        // expected in a cell
+  std::int64_t replicates = 0;        // reported in a cell, when nothing is missing
   std::int64_t expected = 0, done = 0, diverged = 0, failed = 0, missing = 0, excluded = 0;
   std::vector<std::string> build;     // what check_mixtures had to say
   std::vector<std::string> data;      // what overlap_notes had to say

@@ -32,7 +32,7 @@ std::string text_of(const Json& value) {
 std::vector<Difference> user_differences(const ExperimentSpec& spec, bool lanes, bool micro_batch) {
   std::vector<Difference> all = differences(spec.fields());
   std::erase_if(all, [&](const Difference& difference) {
-    if (difference.path == "$schema" || difference.path == "note") return true;
+    if (difference.path == "$schema" || difference.path == "extends" || difference.path == "note") return true;
     return (difference.path == "train.lanes" && !lanes) || (difference.path == "train.micro_batch" && !micro_batch);
   });
   return all;

@@ -57,7 +57,9 @@ void Plugins::require() const {
 }
 
 Json read_experiment(const std::string& file, const std::vector<std::string>& settings, ExperimentSpec& spec) {
-  Document document = Document::read(file);
+  const auto complete = [&](Document& read) { ExperimentSpec::complete(read, spec.registry()); };
+  Document document = Document::read_extended(file, complete);
+  complete(document);
   std::vector<std::string> mistakes;
   sweeps::apply_settings(document, settings, mistakes);
   spec.read(document);

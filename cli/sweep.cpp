@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "analysis/table_spec.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/phases.h"
 #include "cli/session.h"
 #include "core/base/progress.h"
 #include "core/base/text.h"
@@ -17,24 +19,28 @@ namespace phasor::cli {
 
 namespace {
 
-void print_product(const sweeps::Sweep& sweep) {
+void print_product(const Phases& phases) {
+  const sweeps::Sweep& sweep = phases.sweep();
   std::string product;
+  std::size_t cells = 1;
   for (const sweeps::Axis& axis : sweep.spec.axes) {
-    product += fmt::format("{}{} {}", product.empty() ? "" : " x ", axis.points.size(), axis.name);
+    product += fmt::format("{}{} {}", product.empty() ? "" : " x ", axis.visited(), axis.name);
+    cells *= axis.visited();
   }
   const sweeps::Expansion& expansion = sweep.expansion;
-  fmt::print("{:<16} {} = {} cells\n", sweep.spec.name, product, expansion.manifest.trials.size());
+  fmt::print("{:<16} {} = {} cells\n", sweep.spec.name, product, cells);
+  if (const std::string confirmed = phases.confirmed(); !confirmed.empty()) fmt::print("{:<16} + confirm {}\n", "", confirmed);
   if (expansion.excluded > 0)
     fmt::print("{:<16} {} cells by exclude, n/a in the table\n", "left out", expansion.excluded);
   if (expansion.repeated > 0) {
     fmt::print("{:<16} {} cells are the same trial as another cell: run once, counted in each\n", "equal",
                expansion.repeated);
   }
-  fmt::print("{:<16} {}\n", "trials", expansion.trials.size());
+  fmt::print("{:<16} {}\n", "trials", phases.trials());
 }
 
 /// Only from times that were measured in this folder.
-std::string estimate(const sweeps::FolderState& state, std::size_t trials, std::int64_t jobs) {
+std::string estimate(const sweeps::FolderState& state, std::int64_t trials, std::int64_t jobs) {
   if (state.seconds.empty() || trials == 0) return "";
   const double sum = std::accumulate(state.seconds.begin(), state.seconds.end(), 0.0);
   const double mean = sum / static_cast<double>(state.seconds.size());
@@ -56,12 +62,11 @@ void print_folder(const sweeps::FolderState& state, const std::string& folder) {
   }
 }
 
-int show_plan(const sweeps::Sweep& sweep, const sweeps::FolderState& state, const sweeps::RunnerOptions& options) {
-  const std::size_t wanted = sweeps::to_run(sweep.expansion, state, options).size();
-  print_product(sweep);
-  print_folder(state, options.folder);
-  fmt::print("done {}   to run {}{}\n", sweep.expansion.trials.size() - wanted, wanted,
-             estimate(state, wanted, options.jobs));
+int show_plan(const Phases& phases, const sweeps::RunnerOptions& options) {
+  const std::int64_t wanted = phases.to_run();
+  print_product(phases);
+  print_folder(phases.state(), options.folder);
+  fmt::print("done {}   to run {}{}\n", phases.trials() - wanted, wanted, estimate(phases.state(), wanted, options.jobs));
   fmt::print("fits             every cell that is not left out\nnothing was started\n");
   return exit_code::done;
 }
@@ -88,7 +93,8 @@ int sweep(const Arguments& arguments) {
   Options options(
       "phasor sweep FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--out DIR] [--jobs N] [--dry-run]",
       "Trains every trial of a sweep that has no record yet, each in a process of its own. The same command\n"
-      "after an interruption runs what is missing. Ctrl-C lets running trials finish; twice ends them.\n"
+      "after an interruption runs what is missing. Ctrl-C lets running trials finish; twice ends them. With\n"
+      "\"confirm\" in the file, what the selection chooses is then run on the fresh seeds.\n"
       "exit codes: 0 every trial has ended by itself (a diverged one too), 3 some failed or are missing,\n"
       "2 a mistake in a file or option (nothing was started), 130 running trials were ended");
   options.positional("sweep file", file, true);
@@ -103,7 +109,7 @@ int sweep(const Arguments& arguments) {
 
   const Plugins plugins(plugin_files);
   plugins.require();
-  const sweeps::Sweep loaded = sweeps::load_sweep(file, settings, plugins.registry);
+  sweeps::Sweep loaded = sweeps::load_sweep(file, settings, plugins.registry);
   analysis::read_table_spec(loaded.spec.table);  // what the table cannot read is said before hours of training
   for (const std::string& missing : loaded.expansion.missing) {
     if (!dry_run) throw UserError("task: " + missing);
@@ -113,23 +119,17 @@ int sweep(const Arguments& arguments) {
   const std::int64_t parallel = jobs.value_or(sweeps::default_jobs(loaded.expansion));
 
   const sweeps::RunnerOptions chosen{folder, parallel, retry_failed, retry_stale, plugin_files};
-  const auto read_state = [&] {
-    sweeps::FolderState state = sweeps::read_folder(folder, loaded.expansion);
-    sweeps::find_stale(state, folder, plugins.registry);
-    return state;
-  };
-  if (dry_run) return show_plan(loaded, read_state(), chosen);
+  if (dry_run) return show_plan(Phases(std::move(loaded), chosen, plugins.registry), chosen);
   sweeps::prepare_folder(folder);
   const sweeps::FolderLock lock(folder);
   lock.sign(parallel);
   if (!lock.warning().empty()) fmt::print(stderr, "phasor: {}\n", lock.warning());
-  const sweeps::FolderState state = read_state();
-  const std::size_t wanted = sweeps::to_run(loaded.expansion, state, chosen).size();
-  fmt::print("{} -> {}   {} trials, {} done, {} jobs\n", loaded.spec.name, folder, loaded.expansion.trials.size(),
-             loaded.expansion.trials.size() - wanted, parallel);
-  print_folder(state, folder);
+  Phases phases(std::move(loaded), chosen, plugins.registry);
+  fmt::print("{} -> {}   {} trials, {} done, {} jobs\n", phases.sweep().spec.name, folder, phases.trials(),
+             phases.trials() - phases.to_run(), parallel);
+  print_folder(phases.state(), folder);
   std::fflush(stdout);
-  return finish(sweeps::run_sweep(loaded, state, chosen), folder);
+  return finish(phases.run(), folder);
 }
 
 }  // namespace phasor::cli

@@ -125,6 +125,7 @@ void RunOptions::fields(FieldList& f) {
 
 ExperimentSpec::ExperimentSpec(const Registry& registry) : registry_(registry) {
   fields_.text("$schema", schema_, "for editors; ignored");
+  fields_.text("extends", extends_, "file that this one changes, relative to this file: objects merge, lists are replaced");
   fields_.text("note", note, "for people; ignored");
   fields_.integer("seed", seed, "of initialisation, training data and order", Range::between(0, 9.2e18));
   plugin_field(fields_, "task", names_of(registry.tasks()), "what is learned", task,
@@ -180,8 +181,34 @@ std::int64_t ExperimentSpec::parameters() const {
   return declared.total();
 }
 
+namespace {
+void write_names(const FieldList& fields, Json& json) {
+  if (!json.is_object()) return;
+  for (const Field& field : fields.all()) {
+    if (field.kind != FieldKind::object && field.kind != FieldKind::named) continue;
+    const bool named = field.kind == FieldKind::named;
+    if (named && field.selected().empty()) continue;
+    if (json.find(field.name) == nullptr) json[field.name] = Json::object();
+    Json& member = json[field.name];
+    if (!member.is_object()) continue;
+    if (named && member.find("name") == nullptr) member["name"] = field.selected();
+    write_names(field.bound(), member);
+  }
+}
+}  // namespace
+
+void ExperimentSpec::complete(Document& document, const Registry& registry) {
+  ExperimentSpec spec(registry);
+  Document copy = document;
+  read_fields(spec.fields_, copy.value(), "", copy, spec.fields_);  // chooses the plugins; mistakes are told when it is read
+  use_present_names(spec.fields_, "", document);
+  write_names(spec.fields_, document.value());
+}
+
 void ExperimentSpec::read(Document& document) {
   read_fields(fields_, document.value(), "", document, fields_);
+  if (document.value().find("extends") != nullptr)
+    document.problem("extends", "only a file can extend another, expected it in an experiment or sweep file");
   if (document.problems().empty()) check(document);
   if (document.problems().empty()) resolve();
 }
@@ -265,7 +292,7 @@ int revision_here(const std::string& fact, const Registry& registry) {
 
 Json identity(const Json& resolved, const std::string& device_kind) {
   Json out = resolved;
-  for (const char* key : {"$schema", "note", "run"}) out.erase(key);
+  for (const char* key : {"$schema", "extends", "note", "run"}) out.erase(key);
   out["device"] = device_kind;
   // Younger than many a trial: where it asks for nothing it leaves their names alone.
   if (const Json* storage = out.at_path("train.storage"); storage != nullptr && *storage == Json("as_computed"))
@@ -275,8 +302,8 @@ Json identity(const Json& resolved, const std::string& device_kind) {
 
 Trial make_trial(const ExperimentSpec& spec) {
   Json resolved = write_fields(spec.fields());
-  resolved.erase("$schema");
-  std::string id = uuid5(identity(resolved, "cpu").canonical());
+  for (const char* key : {"$schema", "extends"}) resolved.erase(key);
+  std::string id = uuid5(identity(write_fields(spec.fields(), Names::former), "cpu").canonical());
   return {std::move(resolved), std::move(id)};
 }
 

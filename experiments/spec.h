@@ -88,6 +88,11 @@ class ExperimentSpec {
   /// On success lanes and micro-batch are resolved.
   void read(Document& document);
 
+  /// Writes out the names that a file leaves to their defaults, so that a patch without a name merges into the chosen plugin
+  /// and one with the same name keeps its settings (see `merge`), and calls renamed members by their present names. Nothing
+  /// else is written out: what depends on other values, such as the micro-batch, is resolved after the patches.
+  static void complete(Document& document, const Registry& registry);
+
   const Registry& registry() const { return registry_; }
 
  private:
@@ -95,7 +100,7 @@ class ExperimentSpec {
   void resolve();
 
   const Registry& registry_;
-  std::string schema_;
+  std::string schema_, extends_;
   mutable MixerChoice other_;  // what mixer() refers to
   FieldList fields_;
 };

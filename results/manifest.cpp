@@ -12,7 +12,8 @@
 namespace phasor::results {
 namespace {
 
-constexpr std::int64_t format_version = 1;
+/// 2 has a confirmation, which a program that knows only 1 would take for more seeds of the selection.
+constexpr std::int64_t format_version = 2;
 constexpr std::array<std::string_view, 5> roles = {"row", "column", "select", "replicate", "average"};
 
 Json list_of(const std::vector<std::string>& texts) {
@@ -28,6 +29,7 @@ Json json_of(const ManifestAxis& axis) {
   json["path"] = axis.path;
   json["labels"] = list_of(axis.labels);
   json["values"] = Json(axis.values);
+  if (axis.fresh > 0) json["fresh"] = axis.fresh;
   return json;
 }
 
@@ -89,6 +91,10 @@ ManifestAxis axis_of(const Source& source, const Json& json, const std::string& 
   axis.path = source.text(json, path, "path");
   axis.labels = source.texts(json, path, "labels");
   axis.values = source.list(json, path, "values");
+  if (const Json* fresh = json.find("fresh")) axis.fresh = source.integer(*fresh, path + ".fresh");
+  if (axis.fresh < 0 || (axis.fresh > 0 && axis.fresh >= static_cast<std::int64_t>(axis.labels.size()))) {
+    source.refuse(path + ".fresh", "found " + std::to_string(axis.fresh) + ", expected fewer than there are labels");
+  }
   if (std::find(roles.begin(), roles.end(), axis.role) == roles.end()) {
     source.refuse(path + ".role", "found \"" + axis.role + "\", expected row, column, select, replicate or average");
   }
@@ -122,18 +128,27 @@ ManifestTrial trial_of(const Source& source, const Json& json, const std::string
 
 }  // namespace
 
+bool is_fresh(const std::vector<ManifestAxis>& axes, const std::vector<std::int64_t>& at) {
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (at[i] >= static_cast<std::int64_t>(axes[i].labels.size()) - axes[i].fresh) return true;
+  }
+  return false;
+}
+
 void write_manifest(const Manifest& manifest, const std::string& folder) {
   Json axes = Json::array();
   for (const ManifestAxis& axis : manifest.axes) axes.push_back(json_of(axis));
   Json trials = Json::array();
   for (const ManifestTrial& trial : manifest.trials) trials.push_back(json_of(trial));
   Json json = Json::object();
-  json["format"] = format_version;
+  const bool confirms = std::any_of(manifest.axes.begin(), manifest.axes.end(), [](const auto& a) { return a.fresh > 0; });
+  json["format"] = confirms ? format_version : 1;
   json["name"] = manifest.name;
   json["note"] = manifest.note;
   json["axes"] = std::move(axes);
   json["varied"] = list_of(manifest.varied);
   json["table"] = manifest.table;
+  if (confirms) json["awaiting"] = manifest.awaiting;
   json["trials"] = std::move(trials);
   write_whole(folder, "sweep.json", "sweep.json", json.pretty() + "\n");
 }
@@ -143,8 +158,8 @@ Manifest read_manifest(const std::string& folder) {
   const Json json = parse_json(read_file(file), file);
   const Source source(file);
   if (const std::int64_t format = source.integer(source.member(json, "file", "format"), "format");
-      format != format_version) {
-    source.refuse("format", "found " + std::to_string(format) + ", this program reads format " +
+      format < 1 || format > format_version) {
+    source.refuse("format", "found " + std::to_string(format) + ", this program reads formats 1 to " +
                                 std::to_string(format_version) + ", use the phasor that wrote it or a newer one");
   }
   Manifest manifest;
@@ -152,6 +167,7 @@ Manifest read_manifest(const std::string& folder) {
   manifest.note = source.text(json, "file", "note");
   manifest.varied = source.texts(json, "file", "varied");
   manifest.table = source.member(json, "file", "table");
+  if (const Json* awaiting = json.find("awaiting")) manifest.awaiting = source.integer(*awaiting, "awaiting");
   const Json::Array& axes = source.list(json, "file", "axes");
   for (std::size_t i = 0; i < axes.size(); ++i) {
     manifest.axes.push_back(axis_of(source, axes[i], "axes[" + std::to_string(i) + "]"));

@@ -17,6 +17,7 @@ struct ManifestAxis {
   std::string path;                 // "optimizer.lr" for axes of values; empty for axes of named points
   std::vector<std::string> labels;  // of the points, in the order of the file; for values their shortest text
   std::vector<Json> values;         // for axes of values
+  std::int64_t fresh = 0;           // of a replicate axis: so many of its last points are for confirmation
 };
 
 struct ManifestTrial {
@@ -32,7 +33,12 @@ struct Manifest {
   std::vector<ManifestTrial> trials;
   std::vector<std::string> varied;  // every path that any point changes
   Json table;                       // the resolved table section of the sweep file
+  /// Trials of the confirmation that are not in `trials` yet: which ones they are is known when the selection is complete.
+  std::int64_t awaiting = 0;
 };
+
+/// Whether a place is one of the confirmation, which reports what the selection chose.
+bool is_fresh(const std::vector<ManifestAxis>& axes, const std::vector<std::int64_t>& at);
 
 void write_manifest(const Manifest& manifest, const std::string& folder);
 Manifest read_manifest(const std::string& folder);  // UserError when absent or not understood

@@ -52,7 +52,7 @@ Merged merge_folder(const std::string& folder, const std::string& out) {
     if (ours) merged.damaged.push_back(damaged);
     merged.others += ours ? 0 : 1;
   }
-  merged.missing = static_cast<std::int64_t>(wanted.size()) - merged.trials;
+  merged.missing = static_cast<std::int64_t>(wanted.size()) + manifest.awaiting - merged.trials;
   file.attribute("complete", 1);
   write_named(out, file.image());
   return merged;

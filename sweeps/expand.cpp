@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "core/base/blame.h"
 #include "core/base/error.h"
@@ -16,23 +17,6 @@ namespace phasor::sweeps {
 namespace {
 
 constexpr std::size_t most_cells = 1'000'000;
-
-/// Writes out the names that an experiment leaves to their defaults, so that a patch without a name merges into the
-/// chosen plugin and one with the same name keeps its settings (see `merge`). Nothing else is written out: what depends
-/// on other values, such as the micro-batch, is resolved after the patches.
-void write_names(const FieldList& fields, Json& json) {
-  if (!json.is_object()) return;
-  for (const Field& field : fields.all()) {
-    if (field.kind != FieldKind::object && field.kind != FieldKind::named) continue;
-    const bool named = field.kind == FieldKind::named;
-    if (named && field.selected().empty()) continue;
-    if (json.find(field.name) == nullptr) json[field.name] = Json::object();
-    Json& member = json[field.name];
-    if (!member.is_object()) continue;
-    if (named && member.find("name") == nullptr) member["name"] = field.selected();
-    write_names(field.bound(), member);
-  }
-}
 
 /// Whether the experiment has something at a dotted path, with the plugins that it chose.
 bool has_path(const FieldList& fields, const std::string& path) {
@@ -58,7 +42,9 @@ class Expander {
   bool advance(Place& at) const;
   const Exclusion* excluded(const Place& at) const;
   void add_cell(const Place& at);
-  void read_cell(const Place& at, results::ManifestTrial& cell);
+  std::optional<Trial> read_cell(const Place& at, results::ManifestTrial& cell);
+  void add_trial(Trial trial);
+  void count_awaiting();
   std::int64_t parameters_of(const ExperimentSpec& spec, const Json& resolved);
   void note_slices(const ExperimentSpec& spec, const Json& resolved);
 
@@ -79,7 +65,7 @@ void Expander::read_base() {
   ExperimentSpec spec(registry_);
   spec.read(base_);
   for (const Problem& problem : base_.problems()) base_problems_.insert({problem.path, problem.message});
-  write_names(spec.fields(), base_.value());
+  ExperimentSpec::complete(base_, registry_);  // what --set brought
 }
 
 void Expander::start_manifest() {
@@ -89,7 +75,7 @@ void Expander::start_manifest() {
   manifest.table = spec_.table;
   std::set<std::string> varied;
   for (const Axis& axis : spec_.axes) {
-    results::ManifestAxis out{axis.name, axis.role, axis.path, {}, {}};
+    results::ManifestAxis out{axis.name, axis.role, axis.path, {}, {}, static_cast<std::int64_t>(axis.fresh)};
     for (const Point& point : axis.points) {
       out.labels.push_back(point.label);
       if (!axis.path.empty()) out.values.push_back(point.value);
@@ -167,7 +153,7 @@ void Expander::note_slices(const ExperimentSpec& spec, const Json& resolved) {
   keep(slices_->test_positions, here.test_positions);
 }
 
-void Expander::read_cell(const Place& at, results::ManifestTrial& cell) {
+std::optional<Trial> Expander::read_cell(const Place& at, results::ManifestTrial& cell) {
   Document document = base_;
   const std::size_t before = document.problems().size();
   for (std::size_t axis = 0; axis < at.size(); ++axis) {
@@ -186,12 +172,16 @@ void Expander::read_cell(const Place& at, results::ManifestTrial& cell) {
       if (!has_path(spec.fields(), setting.path)) misfits_.add_unknown(setting.path);
     }
   }
-  if (!document.problems().empty()) return;
+  if (!document.problems().empty()) return std::nullopt;
 
   Trial trial = make_trial(spec);
   cell.id = trial.id;
   cell.parameters = parameters_of(spec, trial.spec);
   note_slices(spec, trial.spec);
+  return trial;
+}
+
+void Expander::add_trial(Trial trial) {
   if (!trial_of_.emplace(trial.id, expansion_.trials.size()).second) {
     ++expansion_.repeated;
     return;
@@ -203,21 +193,44 @@ void Expander::read_cell(const Place& at, results::ManifestTrial& cell) {
 void Expander::add_cell(const Place& at) {
   results::ManifestTrial cell;
   for (const std::size_t index : at) cell.at.push_back(static_cast<std::int64_t>(index));
+  const bool fresh = results::is_fresh(expansion_.manifest.axes, cell.at);
   if (const Exclusion* rule = excluded(at)) {
+    if (fresh) return;  // never chosen
     cell.excluded = rule->reason;
     ++expansion_.excluded;
-  } else {
-    read_cell(at, cell);
+  } else if (std::optional<Trial> trial = read_cell(at, cell)) {
+    if (fresh) {
+      expansion_.fresh.push_back({std::move(cell), std::move(*trial)});
+      return;
+    }
+    add_trial(std::move(*trial));
   }
-  expansion_.manifest.trials.push_back(std::move(cell));
+  if (!fresh) expansion_.manifest.trials.push_back(std::move(cell));
+}
+
+/// One value of the select axes will be confirmed at each place of the others.
+void Expander::count_awaiting() {
+  std::set<std::vector<std::int64_t>> trials, cells;
+  for (const Expansion::Fresh& fresh : expansion_.fresh) {
+    std::vector<std::int64_t> at = fresh.cell.at;
+    for (const char* role : {"select", "replicate"}) {
+      for (std::size_t i = 0; i < at.size(); ++i) {
+        if (spec_.axes[i].role == role) at[i] = -1;
+      }
+      (role == std::string_view("select") ? trials : cells).insert(at);
+    }
+  }
+  expansion_.manifest.awaiting = static_cast<std::int64_t>(trials.size());
+  expansion_.confirmed_cells = static_cast<std::int64_t>(cells.size());
 }
 
 Expansion Expander::run() {
   read_base();
   start_manifest();
-  std::size_t cells = 1;
+  std::size_t cells = 1, selected = 1;
   for (const Axis& axis : spec_.axes) {
     cells *= axis.points.size();
+    selected *= axis.visited();
     if (cells > most_cells) {
       sweep_.problem("axes",
                      "found more than " + std::to_string(most_cells) + " cells, expected fewer: split the sweep");
@@ -231,7 +244,8 @@ Expansion Expander::run() {
   } while (advance(at));
   do add_cell(at);
   while (advance(at));
-  if (expansion_.excluded == static_cast<std::int64_t>(cells)) {
+  count_awaiting();
+  if (expansion_.excluded == static_cast<std::int64_t>(selected)) {
     sweep_.problem("exclude", "takes out every cell, expected at least one to stay");
   }
   misfits_.report(sweep_);
@@ -260,15 +274,17 @@ void check_settings(const SweepSpec& spec, const std::vector<std::string>& setti
 }  // namespace
 
 Sweep load_sweep(const std::string& file, const std::vector<std::string>& settings, const Registry& registry) {
-  Document document = Document::read(file);
+  Document document = Document::read_extended(file);
   Sweep sweep;
   sweep.spec = read_sweep_spec(document);
   std::vector<std::string> mistakes;
   std::vector<const Document*> documents = {&document};
   std::optional<Document> base;
+  const auto complete = [&](Document& read) { ExperimentSpec::complete(read, registry); };
   if (!sweep.spec.base.empty()) {
     try {
-      base = Document::read(sweep.spec.base);
+      base = Document::read_extended(sweep.spec.base, complete);
+      complete(*base);
     } catch (const UserError& error) {
       document.problem("base", error.what());
     }
@@ -281,6 +297,25 @@ Sweep load_sweep(const std::string& file, const std::vector<std::string>& settin
   }
   require_none(documents, mistakes);
   return sweep;
+}
+
+void confirm(Expansion& expansion, const std::vector<std::vector<std::int64_t>>& chosen) {
+  std::set<std::string> known;
+  for (const Trial& trial : expansion.trials) known.insert(trial.id);
+  const std::set<std::vector<std::int64_t>> places(chosen.begin(), chosen.end());
+  for (const Expansion::Fresh& fresh : expansion.fresh) {
+    std::vector<std::int64_t> place = fresh.cell.at;
+    for (std::size_t i = 0; i < place.size(); ++i) {
+      if (expansion.manifest.axes[i].role == "replicate") place[i] = -1;
+    }
+    if (!places.contains(place)) continue;
+    if (known.insert(fresh.trial.id).second) {
+      expansion.first_cell.push_back(expansion.manifest.trials.size());
+      expansion.trials.push_back(fresh.trial);
+    }
+    expansion.manifest.trials.push_back(fresh.cell);
+  }
+  expansion.manifest.awaiting = 0;
 }
 
 std::string cell_name(const results::Manifest& manifest, const results::ManifestTrial& cell) {

@@ -21,7 +21,20 @@ struct Expansion {
   std::int64_t excluded = 0;            // cells
   std::int64_t repeated = 0;            // cells that are the same trial as an earlier one
   std::vector<std::string> missing;     // what must be there before anything is trained (Task::missing), each once
+
+  /// With `confirm`: the trials on fresh seeds for every value of the select axes. Those of the values that the selection
+  /// chooses are run.
+  struct Fresh {
+    results::ManifestTrial cell;
+    Trial trial;
+  };
+  std::vector<Fresh> fresh;
+  std::int64_t confirmed_cells = 0;  // something is chosen for each of these; fresh seeds for each: manifest.awaiting
 };
+
+/// Adds the fresh trials of the chosen places (a point on each axis, -1 on those of replicates) to the manifest and to the
+/// trials. Nothing awaits the selection any more.
+void confirm(Expansion& expansion, const std::vector<std::vector<std::int64_t>>& chosen);
 
 /// A sweep file, understood.
 struct Sweep {

@@ -67,12 +67,13 @@ void FolderLock::sign(std::int64_t jobs) const {
 FolderState read_folder(const std::string& folder, const Expansion& expansion) {
   FolderState state;
   if (!std::filesystem::exists(folder)) return state;
-  std::set<std::string> expected;
+  std::set<std::string> expected, perhaps;
   for (const Trial& trial : expansion.trials) expected.insert(trial.id);
+  for (const Expansion::Fresh& fresh : expansion.fresh) perhaps.insert(fresh.trial.id);  // while the selection is not complete
   const results::Folder found = results::load_folder(folder);
   for (const results::TrialRecord& record : found.records) {
     if (!expected.contains(record.id)) {
-      ++state.others;
+      state.others += perhaps.contains(record.id) ? 0 : 1;
       continue;
     }
     state.ended[record.id] = record.status;

@@ -19,6 +19,8 @@ constexpr const char* sweep_text = R"({
   "type": "object",
   "properties": {
     "$schema": {"type": "string"},
+    "extends": {"type": "string",
+                "description": "file of a sweep that this one changes, relative to this file: objects merge, lists are replaced"},
     "name": {"type": "string", "pattern": "^[A-Za-z0-9_-][A-Za-z0-9_.-]*$",
              "description": "also the folder of its results"},
     "note": {"type": "string", "description": "for people; ignored"},
@@ -26,9 +28,13 @@ constexpr const char* sweep_text = R"({
     "axes": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/axis"}},
     "exclude": {"type": "array", "items": {"$ref": "#/$defs/rule"},
                 "description": "cells left out: those that are at all these points"},
+    "confirm": {"type": "object", "minProperties": 1, "maxProperties": 1,
+                "additionalProperties": {"type": "array", "minItems": 1, "uniqueItems": true},
+                "description": "fresh values of a replicate axis: what is chosen runs on them, and only they are reported"},
     "table": {"$ref": "#/$defs/table"}
   },
-  "required": ["name", "base", "axes", "table"],
+  "if": {"not": {"required": ["extends"]}},
+  "then": {"required": ["name", "base", "axes", "table"]},
   "additionalProperties": false,
   "$defs": {
     "axis": {
@@ -114,9 +120,20 @@ Json experiment_schema(const Registry& registry) {
   schema["title"] = "Phasor experiment";
   Json fields = object_schema(spec.fields());
   for (auto& [key, value] : fields.as_object()) schema[key] = std::move(value);
-  schema["required"] = Json::Array{"task", "model"};
-  Json& model = *schema.find("properties")->find("model");
-  model["required"] = Json::Array{"backbone", "encoding"};
+  // A file that extends another may leave all of this to it.
+  Json& properties = *schema.find("properties");
+  Json& parts = *properties.find("model")->find("properties");
+  properties.find("task")->erase("required");
+  for (const char* part : {"backbone", "encoding"}) parts.find(part)->erase("required");
+  schema["if"] = parse_json(R"({"not": {"required": ["extends"]}})", "the schema of experiments");
+  schema["then"] = parse_json(R"({
+    "required": ["task", "model"],
+    "properties": {
+      "task": {"required": ["name"]},
+      "model": {"required": ["backbone", "encoding"],
+                "properties": {"backbone": {"required": ["name"]}, "encoding": {"required": ["name"]}}}
+    }
+  })", "the schema of experiments");
   return schema;
 }
 
@@ -129,7 +146,7 @@ Json sweep_schema(const Registry& registry) {
   Json& settings = *known.find("settings")->find("properties");
   Json& typed = *known.find("axis")->find("allOf");
   for (PathSchema& at : path_schemas(spec.fields())) {
-    if (at.path == "$schema" || at.path == "note") continue;
+    if (at.path == "$schema" || at.path == "extends" || at.path == "note") continue;
     paths.push_back(at.path);
     Json chosen = Json::object(), values = Json::object();
     chosen.make_path("properties.path.const") = at.path;

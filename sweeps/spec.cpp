@@ -62,7 +62,7 @@ void read_values(Reader& reader, const Json& json, Axis& axis) {
   const std::optional<std::string> path = reader.text(json, axis.place, "path", true);
   if (path && good_path(reader, *path, below(axis.place, "path"))) axis.path = *path;
   if (values == nullptr || axis.path.empty()) return;
-  if (axis.path == "note" || axis.path == "$schema" || axis.path == "run" || axis.path.starts_with("run.")) {
+  if (axis.path == "note" || axis.path == "$schema" || axis.path == "extends" || axis.path == "run" || axis.path.starts_with("run.")) {
     reader.problem(below(axis.place, "path"), "found " + axis.path + ", which is outside a trial's identity: every value " +
                                                   "would be the same trial; expected a path that changes results");
     return;
@@ -211,6 +211,52 @@ void read_exclude(Reader& reader, const Json& root, SweepSpec& spec) {
   }
 }
 
+/// Fresh values of a replicate axis for what is chosen. They become its last points, which the selection does not visit: a
+/// value that the choice was made on would be flattered by it.
+void read_confirm(Reader& reader, const Json& root, SweepSpec& spec) {
+  const Json* confirm = root.find("confirm");
+  if (confirm == nullptr || !reader.object(*confirm, "confirm")) return;
+  const auto chosen = [](const Axis& axis) { return axis.role == "select"; };
+  if (std::none_of(spec.axes.begin(), spec.axes.end(), chosen)) {
+    reader.problem("confirm", "no axis has the role \"select\": nothing is chosen that could be confirmed; remove it");
+  }
+  if (confirm->as_object().size() != 1) {
+    reader.problem("confirm", "expected one replicate axis with fresh values, such as {\"seed\": [100, 101, 102]}");
+    return;
+  }
+  const std::string& name = confirm->as_object().front().first;
+  const std::string place = below("confirm", name);
+  std::vector<std::string> names;
+  for (const Axis& axis : spec.axes) {
+    if (axis.role == "replicate" && !axis.path.empty()) names.push_back(axis.name);
+  }
+  const auto axis = std::find_if(spec.axes.begin(), spec.axes.end(), [&](const Axis& a) { return a.name == name; });
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    reader.document().key_problem(place, "no replicate axis of values is called " + json_quoted(name) + ", expected " +
+                                             (names.empty() ? "one; there is none" : quoted_list(names)));
+    return;
+  }
+  const Json::Array* values = reader.list(*confirm, "confirm", name.c_str(), true);
+  if (values == nullptr) return;
+  if (values->empty()) reader.problem(place, "found an empty list, expected at least one value");
+  const std::size_t visited = axis->points.size();
+  for (std::size_t i = 0; i < values->size(); ++i) {
+    const Json& value = (*values)[i];
+    const std::string where = element(place, i);
+    if (reader.document().broken(where)) continue;
+    const auto twin = std::find_if(axis->points.begin(), axis->points.end(), [&](const Point& p) { return p.value == value; });
+    if (twin == axis->points.end()) {
+      axis->points.push_back({label_of(value), {{axis->path, value, where}}, where, value});
+      continue;
+    }
+    const bool selects = static_cast<std::size_t>(twin - axis->points.begin()) < visited;
+    reader.problem(where, found_text(value) + (selects ? ", on which the choice is made: what it reports would be biased upward; "
+                                                         "expected a value that the axis " + json_quoted(name) + " does not have"
+                                                       : " twice, expected each once"));
+  }
+  axis->fresh = axis->points.size() - visited;
+}
+
 void check_name(Reader& reader, const std::string& name) {
   const bool good = !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
@@ -229,9 +275,8 @@ SweepSpec read_sweep_spec(Document& document) {
   Reader reader(document);
   const Json& root = document.value();
   if (!reader.object(root, "")) return spec;
-  reader.keys(root, "", {"$schema", "name", "note", "base", "axes", "exclude", "table"},
-              {{"confirm", "this version has no confirmation seeds; remove it"},
-               {"limits", "this version has no limits of time or memory; remove it"}});
+  reader.keys(root, "", {"$schema", "extends", "name", "note", "base", "axes", "exclude", "confirm", "table"},
+              {{"limits", "this version has no limits of time or memory; remove it"}});
   reader.text(root, "", "$schema", false);
   if (const auto name = reader.text(root, "", "name", true)) {
     check_name(reader, *name);
@@ -239,10 +284,11 @@ SweepSpec read_sweep_spec(Document& document) {
   }
   if (const auto note = reader.text(root, "", "note", false)) spec.note = *note;
   if (const auto base = reader.text(root, "", "base", true)) {
-    spec.base = (std::filesystem::path(document.name()).parent_path() / *base).lexically_normal().string();
+    spec.base = (std::filesystem::path(document.file_of("base")).parent_path() / *base).lexically_normal().string();
   }
   read_axes(reader, root, spec);
   read_exclude(reader, root, spec);
+  read_confirm(reader, root, spec);
   spec.table = read_table_section(document, spec.axes);
   return spec;
 }

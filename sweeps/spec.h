@@ -28,7 +28,9 @@ struct Point {
 struct Axis {
   std::string name, role, path;  // path: of an axis of values, else empty
   std::vector<Point> points;
-  std::string place;  // "axes[0]"
+  std::string place;      // "axes[0]"
+  std::size_t fresh = 0;  // of a replicate axis: so many of the last points are those of `confirm`
+  std::size_t visited() const { return points.size() - fresh; }  // by the selection
 };
 
 /// A rule that takes cells out of the product: all that match every condition.

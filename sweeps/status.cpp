@@ -143,6 +143,8 @@ SweepStatus read_status(const std::string& folder) {
     if (record->second->status != Status::done)
       status.troubles.push_back(trouble_of(*record->second, cell_name(manifest, cell), folder));
   }
+  status.trials += manifest.awaiting;
+  (status.running ? status.queued : status.missing) += manifest.awaiting;  // named when the selection is complete
   for (const auto& [id, record] : records) status.others += seen.contains(id) ? 0 : 1;
   for (const results::Damaged& damaged : found.damaged)
     status.damaged += seen.contains(fs::path(damaged.file).stem().string()) ? 1 : 0;

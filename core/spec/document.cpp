@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <tuple>
 #include <unistd.h>
@@ -97,7 +98,7 @@ Document Document::read(const std::string& file) { return parse(read_text(file),
 
 Document Document::parse(std::string text, std::string name) {
   Document document;
-  document.name_ = std::move(name);
+  document.files_ = {std::move(name)};
   Scan scan = scan_json(text);
   document.values_ = std::move(scan.values);
   document.keys_ = std::move(scan.keys);
@@ -133,6 +134,88 @@ Position Document::key_position_of(const std::string& path) const {
 
 bool Document::broken(const std::string& path) const {
   return std::binary_search(broken_.begin(), broken_.end(), path);
+}
+
+const std::string& Document::file_of(const std::string& path) const {
+  return files_[static_cast<std::size_t>(position_of(path).file)];
+}
+
+void Document::rename(const std::string& path, const std::string& from, const std::string& to) {
+  const std::string old_path = path.empty() ? from : path + "." + from, new_path = path.empty() ? to : path + "." + to;
+  Json* object = path.empty() ? &value_ : &value_.make_path(path);
+  for (auto& [key, value] : object->as_object()) {
+    if (key == from) key = to;
+  }
+  const auto moved = [&](const std::string& place) { return new_path + place.substr(old_path.size()); };
+  for (Places* places : {&values_, &keys_}) {
+    for (auto& [place, position] : *places) {
+      if (at_or_below(place, old_path)) place = moved(place);
+    }
+    sort_places(*places);
+  }
+  for (std::string& place : broken_) {
+    if (at_or_below(place, old_path)) place = moved(place);
+  }
+  std::sort(broken_.begin(), broken_.end());
+}
+
+Document Document::read_extended(const std::string& file, const Complete& complete) {
+  std::vector<std::string> chain;
+  return read_link(file, chain, complete);
+}
+
+Document Document::read_link(const std::string& file, std::vector<std::string>& chain, const Complete& complete) {
+  Document document = read(file);
+  chain.push_back(file);
+  const Json* extends = document.value_.find("extends");
+  if (extends == nullptr) return document;
+  if (!extends->is_string()) {
+    document.problem("extends", "found " + extends->canonical() + ", expected the name of a file in double quotes");
+  } else {
+    namespace fs = std::filesystem;
+    const std::string next = (fs::path(file).parent_path() / extends->as_string()).lexically_normal().string();
+    const auto same = [&](const std::string& link) { return fs::weakly_canonical(link) == fs::weakly_canonical(next); };
+    if (const auto first = std::find_if(chain.begin(), chain.end(), same); first != chain.end()) {
+      std::string links;
+      for (auto link = first; link != chain.end(); ++link) links += *link + " -> ";
+      document.problem("extends", "found a circle, " + links + next + ", expected a file that does not extend this one");
+    } else {
+      try {
+        Document below = read_link(next, chain, complete);
+        if (complete) complete(below);
+        document.put_on(std::move(below));
+      } catch (const UserError& error) {
+        document.problem("extends", error.what());
+      }
+    }
+  }
+  document.value_.erase("extends");
+  return document;
+}
+
+/// Of equal places those of this document stay first.
+void Document::put_on(Document below) {
+  const int own = static_cast<int>(files_.size());
+  files_.insert(files_.end(), below.files_.begin(), below.files_.end());
+  for (Places* places : {&below.values_, &below.keys_}) {
+    for (auto& [place, position] : *places) position.file += own;
+  }
+  values_.insert(values_.end(), below.values_.begin(), below.values_.end());
+  keys_.insert(keys_.end(), below.keys_.begin(), below.keys_.end());
+  sort_places(values_);
+  sort_places(keys_);
+  for (Problem& problem : below.problems_) {
+    problem.position.file += own;
+    problems_.push_back(std::move(problem));
+  }
+  for (std::string& place : below.broken_) {
+    if (value_.at_path(place) == nullptr) broken_.push_back(std::move(place));
+  }
+  std::sort(broken_.begin(), broken_.end());
+  if (!value_.is_object() || !below.value_.is_object()) return;  // a mistake of the reader
+  // Member by member: the "name" of a whole file chooses nothing.
+  for (const auto& [key, value] : value_.as_object()) merge(below.value_[key], value);
+  value_ = std::move(below.value_);
 }
 
 void Document::set(const std::string& path, const Json& value, const std::string& origin) {
@@ -174,12 +257,13 @@ void Document::require_none() const {
   std::vector<const Problem*> sorted;
   for (const Problem& problem : problems_) sorted.push_back(&problem);
   std::stable_sort(sorted.begin(), sorted.end(), [](const Problem* a, const Problem* b) {
-    return std::tie(a->position.line, a->position.column) < std::tie(b->position.line, b->position.column);
+    return std::tie(a->position.file, a->position.line, a->position.column) <
+           std::tie(b->position.file, b->position.line, b->position.column);
   });
   std::string text;
   for (const Problem* problem : sorted) {
     if (!text.empty()) text += '\n';
-    text += full_text(name_, *problem);
+    text += full_text(files_[static_cast<std::size_t>(problem->position.file)], *problem);
   }
   throw UserError(text);
 }

@@ -176,6 +176,18 @@ const Field* FieldList::find(const std::string& name) const {
   return at == fields_.end() ? nullptr : &*at;
 }
 
+const Field* FieldList::find_former(const std::string& name) const {
+  const auto at = std::find_if(fields_.begin(), fields_.end(), [&](const Field& field) { return field.former == name; });
+  return at == fields_.end() || name.empty() ? nullptr : &*at;
+}
+
+void FieldList::formerly(const std::string& name, std::string former) {
+  const auto at = std::find_if(fields_.begin(), fields_.end(), [&](const Field& field) { return field.name == name; });
+  PHASOR_CHECK(at != fields_.end(), "no field is called \"" + name + "\"");
+  PHASOR_CHECK(!find(former) && !find_former(former), "field \"" + former + "\" is listed twice");
+  at->former = std::move(former);
+}
+
 void FieldList::add_object(std::string name, std::shared_ptr<FieldList> members, std::string help) {
   Field field = leaf(std::move(name), FieldKind::object, std::move(help));
   field.members = std::move(members);
@@ -184,7 +196,7 @@ void FieldList::add_object(std::string name, std::shared_ptr<FieldList> members,
 
 void FieldList::add(Field field) {
   PHASOR_CHECK(!field.name.empty(), "a field without a name");
-  PHASOR_CHECK(!find(field.name), "field \"" + field.name + "\" is listed twice");
+  PHASOR_CHECK(!find(field.name) && !find_former(field.name), "field \"" + field.name + "\" is listed twice");
   if (!field.initial) field.initial = std::make_shared<Json>(field.get ? field.get() : Json());
   fields_.push_back(std::move(field));
 }

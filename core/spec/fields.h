@@ -35,6 +35,7 @@ enum class FieldKind { boolean, integer, number, text, choice, integers, numbers
 /// One entry of a configuration: everything that reads, writes, documents and checks it.
 struct Field {
   std::string name;
+  std::string former;  // what it was called before, or empty
   FieldKind kind = FieldKind::number;
   std::string help;
   Range range;
@@ -100,12 +101,17 @@ class FieldList {
              std::function<FieldList(const std::string&)> select, std::function<std::string()> selected,
              std::function<FieldList(const std::string&)> preview);
 
+  /// The field `name`, which is in the list, was called `former` when there were trials already: files may still say so, and
+  /// the identity of a trial keeps that name. So old results stay found under their old ids.
+  void formerly(const std::string& name, std::string former);
+
   /// Appends the fields of another list (bound to their own targets). As everywhere, a name that is there already is an
   /// InternalError.
   void append(FieldList other);
 
   const std::vector<Field>& all() const { return fields_; }
   const Field* find(const std::string& name) const;
+  const Field* find_former(const std::string& name) const;
 
  private:
   void add(Field field);

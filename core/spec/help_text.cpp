@@ -77,7 +77,8 @@ std::string help_text(const FieldList& fields, int indent) {
         below += help_text(field.preview(choice), indent + 4);
       }
     }
-    rows.push_back({field.name, std::move(initial), admissible(field), field.help});
+    const std::string renamed = field.former.empty() ? "" : " (formerly " + field.former + ")";
+    rows.push_back({field.name, std::move(initial), admissible(field), field.help + renamed});
     nested.push_back(std::move(below));
   }
   return table(rows, nested, indent);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace phasor {
 struct Position {
   int line = 0;
   int column = 0;
+  int file = 0;  // 0 = the document's own, then those it extends, the nearest first
 };
 
 /// One mistake in a file of the user.
@@ -33,7 +35,15 @@ class Document {
   static Document read(const std::string& file);
   static Document parse(std::string text, std::string name);
 
-  const std::string& name() const { return name_; }  // file name as given
+  /// As `read`, on top of the file that a member "extends" names, relative to the file that says so, and so on down: objects
+  /// merge, lists are replaced (see `merge`), every value keeps its place, mistakes of all files are in one report. A file
+  /// that comes to extend itself is a mistake that shows the chain. "extends" is gone from the value. `complete` is called
+  /// for every file before another is merged into it, to write out names that it leaves to their defaults.
+  using Complete = std::function<void(Document&)>;
+  static Document read_extended(const std::string& file, const Complete& complete = {});
+
+  const std::string& name() const { return files_.front(); }  // file name as given
+  const std::string& file_of(const std::string& path) const;  // where the value at the path was given
   const Json& value() const { return value_; }
   Json& value() { return value_; }
   Position position_of(const std::string& path) const;      // of the value at the path; its nearest parent if unknown
@@ -43,6 +53,9 @@ class Document {
   /// there are reported with `origin` ("--set") in place of the file.
   void set(const std::string& path, const Json& value, const std::string& origin);
 
+  /// Calls the member `from` of the object at `path` ("" = the root) `to`, where it stands.
+  void rename(const std::string& path, const std::string& from, const std::string& to);
+
   /// A mistake at a value. Ignored where the scanner could not read the value: that has been reported.
   void problem(std::string path, std::string message);
   void key_problem(std::string path, std::string message);            // at the key
@@ -51,7 +64,7 @@ class Document {
   void require_none() const;
 
  private:
-  std::string name_;
+  std::vector<std::string> files_;  // its own name, then those it extends
   Json value_;
   std::vector<std::pair<std::string, Position>> values_, keys_;  // sorted by path
   std::vector<std::string> broken_;                              // sorted
@@ -59,18 +72,26 @@ class Document {
   std::vector<Problem> problems_;
 
   void add_problem(std::string path, Position position, std::string message);
+  void put_on(Document below);
+  static Document read_link(const std::string& file, std::vector<std::string>& chain, const Complete& complete);
 };
 
 /// Reads `value` (an object) into the targets of `fields`. Unknown keys, wrong types (a quoted number, 3.5 for an
 /// integer, 1e400), values out of range and unknown names become problems of `document` at `path`.<key>; an unknown key
 /// names the nearest valid key of this object, and, when the key is valid in another section of `root` or under another
 /// name of this object, that one. Everything that is right is read, whatever else is wrong; a key that is not there
-/// keeps its value, an object without "name" the selected alternative.
+/// keeps its value, an object without "name" the selected alternative. A former name (`FieldList::formerly`) is read as the
+/// present one, unless that is there too.
 void read_fields(const FieldList& fields, const Json& value, const std::string& path, Document& document,
                  const FieldList& root);
 
-/// The current values with every default written out; a named object begins with its "name".
-Json write_fields(const FieldList& fields);
+/// Gives members that a file calls by a former name their present one, so that values of other files merge with them.
+void use_present_names(const FieldList& fields, const std::string& path, Document& document);
+
+/// The current values with every default written out; a named object begins with its "name". `former`: a field that was
+/// renamed has its first name, as in the identity of trials from before.
+enum class Names { present, former };
+Json write_fields(const FieldList& fields, Names names = Names::present);
 
 /// Values that differ from the defaults of the chosen names: (path, value, default). A chosen name is listed where it
 /// differs from a default name ("optimizer.schedule.name").

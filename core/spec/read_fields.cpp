@@ -78,6 +78,13 @@ void Reader::read(const Section& section, const Json& value, const std::string& 
     const std::string place = child(path, key);
     if (const Field* field = section.fields.find(key)) {
       read_field(*field, element, place, section.store);
+    } else if (const Field* renamed = section.fields.find_former(key)) {
+      const std::string now = json_quoted(renamed->name);
+      if (value.find(renamed->name) == nullptr) {
+        read_field(*renamed, element, place, section.store);
+      } else {
+        document_.key_problem(place, json_quoted(key) + " is the former name of " + now + ", which is given too, expected " + now + " alone");
+      }
     } else {
       const KeyPlace where{section.fields, section.named, section.alternative, path, root_};
       document_.key_problem(place, unknown_key_message(key, where));
@@ -206,6 +213,17 @@ std::optional<Json> Reader::check_choice(const Field& field, const Json& value, 
 }
 
 }  // namespace
+
+void use_present_names(const FieldList& fields, const std::string& path, Document& document) {
+  for (const Field& field : fields.all()) {
+    const Json* object = path.empty() ? &document.value() : document.value().at_path(path);
+    if (object == nullptr || !object->is_object()) return;
+    if (!field.former.empty() && object->find(field.name) == nullptr && object->find(field.former) != nullptr)
+      document.rename(path, field.former, field.name);
+    if (field.kind == FieldKind::object) use_present_names(*field.members, child(path, field.name), document);
+    if (field.kind == FieldKind::named) use_present_names(field.bound(), child(path, field.name), document);
+  }
+}
 
 void read_fields(const FieldList& fields, const Json& value, const std::string& path, Document& document,
                  const FieldList& root) {

@@ -31,15 +31,15 @@ void add_differences(const FieldList& fields, const std::string& section, std::v
 
 }  // namespace
 
-Json write_fields(const FieldList& fields) {
+Json write_fields(const FieldList& fields, Names names) {
   Json result = Json::object();
   for (const Field& field : fields.all()) {
-    Json& place = result[field.name];
+    Json& place = result[names == Names::present || field.former.empty() ? field.name : field.former];
     if (!nested(field)) {
       place = field.get();
       continue;
     }
-    Json members = write_fields(field.bound());
+    Json members = write_fields(field.bound(), names);
     if (field.kind == FieldKind::named) {
       members.as_object().insert(members.as_object().begin(), {"name", Json(field.selected())});
     }

@@ -1,4 +1,5 @@
 """What a user can get wrong: every mistake in one report, exit code 2, nothing started."""
+import json
 import os
 import shutil
 
@@ -46,6 +47,63 @@ class Mistakes(Case):
         for words in ["axes[1].path", "optimizer.lrr", "standrd", "table.baseline", "train.step", "--set", "many"]:
             self.assertIn(words, text)
         self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_seven_mistakes_in_files_that_extend_each_other(self):
+        os.makedirs(self.path("more"))
+        self.write("more/base.json", '''{
+  "learnig_rate": 0.001,
+  "task": {"name": "state_tracking"},
+  "model": {"backbone": {"name": "gla", "num-heads": 2}, "encoding": {"name": "rope"}, },
+  "seed": "1e-3"
+}
+''')
+        self.write("bad.json", '''{
+  // a comment
+  "extends": "more/base.json",
+  "lr": 0.001,
+  "model": {"dim": 16, "dim": 32, "encoding": {"bias": true}}
+}
+''')
+        report = self.lines("run", "bad.json", "--out", "out")
+        for place, words in [("bad.json:2:3", "comment"), ("bad.json:4:3", 'unknown key "lr"'), ("bad.json:5:24", "dim"),
+                             ("bad.json:5:48", 'unknown key "bias"'), ("more/base.json:2:3", 'unknown key "learnig_rate"'),
+                             ("more/base.json:4:41", 'unknown key "num-heads"'), ("more/base.json:4:86", "comma"),
+                             ("more/base.json:5:11", "quotes")]:
+            self.assertTrue(any(place + ":" in line and words in line for line in report), f"{place} {words}\n" + "\n".join(report))
+        self.assertEqual(len(report), 8)
+        self.assertFalse(os.path.exists(self.path("out")))
+        self.write("sweep.json", sweep(base="bad.json"))
+        text = "\n".join(self.lines("sweep", "sweep.json", "--out", "out"))
+        for line in report:
+            self.assertIn(line, text)
+
+    def test_extending(self):
+        os.makedirs(self.path("more"))
+        os.rename(self.path("base.json"), self.path("more/base.json"))
+        self.write("base.json", {"extends": "more/base.json", "optimizer": {"name": "adamw", "clip": 0.5}, "task": {"test": {"lengths": [9]}}})
+        spec = json.loads(self.phasor("describe", "base.json", "--json"))["spec"]
+        self.assertEqual(spec["optimizer"]["lr"], 0.01)  # of the file below
+        self.assertEqual(spec["optimizer"]["clip"], 0.5)
+        self.assertEqual(spec["task"]["test"], {"rows": 40, "lengths": [9]})  # a list is replaced
+        self.assertEqual(spec["model"]["encoding"]["projection"]["rank"], 2)
+        self.assertNotIn("extends", spec)
+        whole = experiment(**{"optimizer.clip": 0.5, "task.test.lengths": [9]})
+        self.write("whole.json", whole)
+        of = {name: self.phasor("describe", name).split()[1] for name in ["base.json", "whole.json"]}
+        self.assertEqual(of["base.json"], of["whole.json"])
+        self.write("more/base2.json", {"extends": "../base.json"})
+        os.rename(self.path("sweep.json"), self.path("more/sweep.json"))  # its base is beside it
+        self.write("other.json", {"extends": "more/sweep.json", "name": "other", "table": {"report": [
+            {"split": "test", "metric": "loss", "slices": [6]}]}})
+        self.assertIn("other            2 variant x 1 lr x 2 seed = 4 cells", self.phasor("sweep", "other.json", "--dry-run"))
+        self.write("base.json", {"extends": "more/base2.json"})
+        self.assertIn("found a circle, base.json -> more/base2.json -> base.json", self.phasor("run", "base.json", code=2))
+        self.assertIn("--set: extends: only a file can extend another", self.phasor("run", "whole.json", "--set", "extends=x.json", code=2))
+
+    def test_a_default_name_that_is_set_keeps_the_settings(self):
+        self.write("base.json", experiment(**{"optimizer": {"lr": 0.5, "clip": 0.25}}))
+        spec = json.loads(self.phasor("describe", "base.json", "--json", "--set", "optimizer.name=adamw"))["spec"]
+        self.assertEqual((spec["optimizer"]["lr"], spec["optimizer"]["clip"]), (0.5, 0.25))
 
     def test_settings_obey_the_rules_of_files(self):
         for setting, words in [("optimizer.lr=\"1e-3\"", "quotes"), ("train.steps=3.5", "integer"),

@@ -46,6 +46,23 @@ TEST(Manifest, EverythingComesBack) {
   EXPECT_TRUE(loaded.table == sample().table);
 }
 
+TEST(Manifest, AConfirmationComesBackAsAFormatOfItsOwn) {
+  const TemporaryFolder folder;
+  Manifest manifest = sample();
+  write_manifest(manifest, folder.path());
+  EXPECT_EQ(parse_json(read_file(folder.path() + "/sweep.json"), "m").find("format")->as_integer(), 1);
+  manifest.axes.push_back({"seed", "replicate", "seed", {"0", "7"}, {0, 7}, 1});
+  manifest.trials = {{"a", {0, 0, 0}, "", 100}, {"b", {0, 0, 1}, "", 100}};
+  manifest.awaiting = 5;
+  write_manifest(manifest, folder.path());
+  EXPECT_EQ(parse_json(read_file(folder.path() + "/sweep.json"), "m").find("format")->as_integer(), 2);
+  const Manifest loaded = read_manifest(folder.path());
+  EXPECT_EQ(loaded.awaiting, 5);
+  EXPECT_EQ(loaded.axes[2].fresh, 1);
+  EXPECT_FALSE(is_fresh(loaded.axes, loaded.trials[0].at));
+  EXPECT_TRUE(is_fresh(loaded.axes, loaded.trials[1].at));
+}
+
 /// What read_manifest says after a change.
 std::string refusal(const std::function<void(Manifest&)>& change) {
   const TemporaryFolder folder;
@@ -69,6 +86,7 @@ TEST(Manifest, MistakesAreNamedByTheirPlace) {
   EXPECT_EQ(refusal([](Manifest& m) { m.trials[1].at = {0, 0}; }), "/sweep.json: trials[1].at: two trials at one place");
   EXPECT_EQ(refusal([](Manifest& m) { m.trials[1].at = {0}; }),
             "/sweep.json: trials[1].at: found 1 places, expected one on each of the 2 axes");
+  EXPECT_EQ(refusal([](Manifest& m) { m.axes[1].fresh = 2; }), "/sweep.json: axes[1].fresh: found 2, expected fewer than there are labels");
   EXPECT_EQ(refusal([](Manifest& m) { m.trials[0].id = ""; }),
             "/sweep.json: trials[0]: neither an id nor a reason why it is excluded");
 }
@@ -76,12 +94,12 @@ TEST(Manifest, MistakesAreNamedByTheirPlace) {
 TEST(Manifest, AbsentNewerAndBrokenFilesAreRefused) {
   const TemporaryFolder folder;
   EXPECT_THROW(read_manifest(folder.path()), UserError);
-  std::ofstream(folder.path() + "/sweep.json") << R"({"format": 2})";
+  std::ofstream(folder.path() + "/sweep.json") << R"({"format": 3})";
   try {
     read_manifest(folder.path());
     FAIL() << "a newer format was read";
   } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("format: found 2, this program reads format 1"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("format: found 3, this program reads formats 1 to 2"), std::string::npos);
   }
   write_manifest(sample(), folder.path());
   const std::string whole = read_file(folder.path() + "/sweep.json");

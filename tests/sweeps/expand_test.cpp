@@ -205,6 +205,31 @@ TEST_F(Expand, AllSlicesIsForSplitsOfOneLength) {
   expect_words(mistakes(text("[8]", R"("each")")), "table.select.slice: found \"each\", expected a length of at least 1, or \"all\"");
 }
 
+TEST_F(Expand, FreshTrialsJoinWhenTheyAreChosen) {
+  const std::string confirm = R"("confirm": {"seed": [100, 101]}, "exclude": [{"variant": "Gate"}, {"variant": "RoPE", "lr": 0.01}],)";
+  Expansion made = expand(sweep_text(variants + "," + lrs + "," + seeds, confirm));
+  EXPECT_EQ(made.trials.size(), 15u);
+  EXPECT_EQ(made.manifest.trials.size(), 24u);  // with what is excluded, without what is fresh
+  EXPECT_EQ(made.manifest.awaiting, 6);         // one rate for each of three variants, on two seeds
+  EXPECT_EQ(made.confirmed_cells, 3);
+  EXPECT_EQ(made.fresh.size(), 10u);
+  EXPECT_EQ(made.manifest.axes[2].fresh, 2);
+  EXPECT_EQ(made.manifest.axes[2].labels, (std::vector<std::string>{"0", "1", "2", "100", "101"}));
+  sweeps::confirm(made, {{0, 1, -1}, {2, 0, -1}});
+  EXPECT_EQ(made.manifest.awaiting, 0);
+  ASSERT_EQ(made.trials.size(), 19u);
+  ASSERT_EQ(made.manifest.trials.size(), 28u);
+  EXPECT_EQ(cell_name(made.manifest, made.manifest.trials[24]), "NoPE / lr 0.01 / seed 100");
+  EXPECT_EQ(value(made, 24, "seed"), Json(100));
+  EXPECT_EQ(value(made, 24, "optimizer.lr"), Json(0.01));
+  EXPECT_EQ(cell_name(made.manifest, made.manifest.trials[made.first_cell[18]]), "Selective / lr 0.001 / seed 101");
+}
+
+TEST_F(Expand, MistakesOfFreshValuesAreTold) {
+  expect_words(mistakes(sweep_text(lrs + "," + seeds, R"("confirm": {"seed": [7, "8", -1]},)")), "confirm.seed[1]: found \"8\" (text)");
+  expect_words(mistakes(sweep_text(lrs + "," + seeds, R"("confirm": {"seed": [7, "8", -1]},)")), "confirm.seed[2]: found -1");
+}
+
 TEST_F(Expand, TheLibraryOfSweepsIsRight) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(PHASOR_SOURCE) + "/sweeps")) {

@@ -83,7 +83,7 @@ TEST(SweepSpec, EveryMistakeHasItsPlace) {
   expect_problem("[]", "sweep.json:1:1: found a list, expected an object");
   expect_problem(sweep_text(lr_axis, "\"nam\": 1,"),
                  "sweep.json:2:41: nam: unknown key \"nam\", did you mean \"name\"?");
-  expect_problem(sweep_text(lr_axis, "\"confirm\": {},"), "confirm: not supported yet");
+  expect_problem(sweep_text(lr_axis, "\"confirm\": {},"), "confirm: expected one replicate axis");
   expect_problem(sweep_text(lr_axis, "\"limits\": {},"), "limits: not supported yet");
   expect_problem(sweep_text(""), "axes: found an empty list");
   expect_problem(sweep_text("3"), "axes[0]: found 3, expected an object");
@@ -152,6 +152,32 @@ TEST(SweepSpec, MistakesOfTheTable) {
   EXPECT_EQ(read(with_table("{" + select + "}, \"solved_at\": 1, " + report + "}")).problems, "");
   expect_problem(with_table("{" + select + R"(}, "primary": {"metric": "loss", "slice": 9}, )" + report + "}"),
                  "table.primary: found a metric and slice that are not in \"report\"");
+}
+
+const std::string seed_axis = R"(, {"name": "seed", "role": "replicate", "path": "seed", "values": [0, 1]})";
+
+TEST(SweepSpec, ConfirmAddsFreshPointsToTheReplicates) {
+  const Read good = read(sweep_text(lr_axis + seed_axis, R"("confirm": {"seed": [100, 101, 102]},)"));
+  ASSERT_EQ(good.problems, "");
+  EXPECT_EQ(good.spec.axes[1].fresh, 3u);
+  EXPECT_EQ(good.spec.axes[1].visited(), 2u);
+  EXPECT_EQ(good.spec.axes[1].points[4].value, Json(102));
+}
+
+TEST(SweepSpec, MistakesOfConfirm) {
+  const auto expect = [](const std::string& confirm, const std::string& words) {
+    expect_problem(sweep_text(lr_axis + seed_axis, "\"confirm\": " + confirm + ","), words);
+  };
+  expect(R"({"seed": [100, 1]})", "confirm.seed[1]: found 1, on which the choice is made");
+  expect(R"({"seed": [100, 1.0]})", "confirm.seed[1]: found 1, on which the choice is made");  // the same number
+  expect(R"({"seed": [100, 100]})", "confirm.seed[1]: found 100 twice");
+  expect(R"({"seed": []})", "confirm.seed: found an empty list");
+  expect(R"({"seeds": [100]})", "confirm.seeds: no replicate axis of values is called \"seeds\", expected \"seed\"");
+  expect(R"({"lr": [0.5]})", "confirm.lr: no replicate axis of values");
+  expect(R"({"seed": 100})", "confirm.seed: found 100, expected a list");
+  expect(R"({})", "confirm: expected one replicate axis");
+  expect(R"([100])", "confirm: found a list, expected an object");
+  expect_problem(sweep_text(seed_axis.substr(2), R"("confirm": {"seed": [9]},)"), "confirm: no axis has the role \"select\"");
 }
 
 TEST(SweepSpec, AllMistakesComeAtOnce) {
