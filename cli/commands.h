@@ -22,6 +22,8 @@ int bench(const Arguments& arguments);
 int schema(const Arguments& arguments);
 int status(const Arguments& arguments);
 int merge(const Arguments& arguments);
+int logs(const Arguments& arguments);
+int verify(const Arguments& arguments);
 int doctor(const Arguments& arguments);
 
 }  // namespace phasor::cli

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/describe_sweep.h"
 #include "cli/options.h"
 #include "cli/parameter_count.h"
 #include "cli/session.h"
+#include "core/base/error.h"
 #include "core/base/progress.h"
 #include "experiments/cost.h"
 #include "experiments/data.h"
+#include "sweeps/base_change.h"
 
 namespace phasor::cli {
 
@@ -279,23 +282,37 @@ Json json_of(const Trial& trial, const ParameterCount& count, const std::vector<
 }  // namespace
 
 int describe(const Arguments& arguments) {
-  std::string file;
+  std::string file, sweep, folder;
   std::vector<std::string> settings, plugin_files;
   bool as_json = false;
   Options options(
-      "phasor describe FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--json]",
+      "phasor describe (FILE.json | --sweep SWEEP.json [--out DIR]) [--set PATH=VALUE]... [--plugin FILE]... [--json]",
       "Shows an experiment without running it: what is not default and where it was set, parameters by module\n"
       "and against the same model without positions, decay groups, data and its overlaps, arithmetic, memory, and the time it would\n"
       "take here. --json has the whole spec.\n"
+      "Of a sweep: every trial, whether it is done, its parameters, arithmetic and time.\n"
       "exit codes: 0 done, 2 a mistake in the file or an option");
-  options.positional("experiment file", file, true);
+  options.positional("experiment file", file, false);
+  options.text("sweep", sweep, "describe the trials of this sweep file instead");
+  options.text("out", folder, "of a sweep: where its records are; default results/data/NAME");
   options.list("set", settings, "PATH=VALUE", "change one value, such as model.encoding.gate.kind=standard");
   options.list("plugin", plugin_files, "FILE", plugin_help);
   options.flag("json", as_json, "for programs: id, full spec, differences, parameters");
   if (!options.parse(arguments)) return exit_code::done;
+  if (file.empty() == sweep.empty())
+    throw UserError(file.empty() ? "no experiment file is given; usage: phasor describe FILE.json, or phasor describe --sweep SWEEP.json"
+                                 : "found an experiment file and --sweep, expected one of them");
 
   const Plugins plugins(plugin_files);
   plugins.require();
+  if (!sweep.empty()) {
+    sweeps::Sweep loaded = sweeps::load_sweep(sweep, settings, plugins.registry);
+    if (folder.empty()) folder = sweeps::default_folder(loaded.spec.name);
+    sweeps::require_same_base(folder, loaded, plugins.registry);
+    const std::int64_t jobs = sweeps::default_jobs(loaded.expansion);
+    const Phases phases(std::move(loaded), {.folder = folder, .jobs = jobs}, plugins.registry);
+    return describe_sweep(phases, folder, jobs, plugins.registry, as_json);
+  }
   ExperimentSpec spec(plugins.registry);
   const Json given = read_experiment(file, settings, spec);
   const auto is_given = [&](const char* path) {

@@ -36,6 +36,8 @@ constexpr std::array commands = {
     Command{"check", "probe backbones and encodings for leaks of the future", phasor::cli::check},
     Command{"bench", "time the training step of an experiment", phasor::cli::bench},
     Command{"status", "show where the trials of a sweep stand", phasor::cli::status},
+    Command{"logs", "print what the process of a trial wrote", phasor::cli::logs},
+    Command{"verify", "say which files of a sweep are whole and which trials are lost", phasor::cli::verify},
     Command{"merge", "put every record of a sweep into one HDF5 file", phasor::cli::merge},
     Command{"doctor", "look at this build, machine, plugins and folder", phasor::cli::doctor},
     Command{"schema", "print the JSON Schema of experiment and sweep files", phasor::cli::schema},

@@ -95,4 +95,24 @@ sweeps::RunSummary Phases::run() {
   return all;
 }
 
+void print_product(const Phases& phases) {
+  const sweeps::Sweep& sweep = phases.sweep();
+  std::string product;
+  std::size_t cells = 1;
+  for (const sweeps::Axis& axis : sweep.spec.axes) {
+    product += fmt::format("{}{} {}", product.empty() ? "" : " x ", axis.visited(), axis.name);
+    cells *= axis.visited();
+  }
+  const sweeps::Expansion& expansion = sweep.expansion;
+  fmt::print("{:<16} {} = {} cells\n", sweep.spec.name, product, cells);
+  if (const std::string confirmed = phases.confirmed(); !confirmed.empty()) fmt::print("{:<16} + confirm {}\n", "", confirmed);
+  if (expansion.excluded > 0)
+    fmt::print("{:<16} {} cells by exclude, n/a in the table\n", "left out", expansion.excluded);
+  if (expansion.repeated > 0) {
+    fmt::print("{:<16} {} cells are the same trial as another cell: run once, counted in each\n", "equal",
+               expansion.repeated);
+  }
+  fmt::print("{:<16} {}\n", "trials", phases.trials());
+}
+
 }  // namespace phasor::cli

@@ -1,9 +1,14 @@
 #include "sweeps/status.h"
 
+#include <chrono>
+#include <cstdio>
 #include <fmt/format.h>
+#include <thread>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "core/base/error.h"
 #include "core/base/progress.h"
 #include "core/base/text.h"
 
@@ -41,17 +46,37 @@ void print(const sweeps::SweepStatus& status) {
 
 }  // namespace
 
+namespace {
+
+/// Again and again, as long as a sweep runs there; on a terminal in one place.
+sweeps::SweepStatus watch(const std::string& folder) {
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  for (;;) {
+    const sweeps::SweepStatus found = sweeps::read_status(folder);
+    if (terminal) fmt::print("\033[H\033[J");
+    print(found);
+    std::fflush(stdout);
+    if (!found.running) return found;
+    std::this_thread::sleep_for(std::chrono::seconds(terminal ? 2 : 10));
+  }
+}
+
+}  // namespace
+
 int status(const Arguments& arguments) {
   std::string folder;
-  bool as_json = false;
+  bool as_json = false, watches = false;
   Options options(
-      "phasor status DIR [--json]",
+      "phasor status DIR [--watch] [--json]",
       "Shows where the trials of a sweep's folder stand, and when a running sweep will be done. Writes nothing.\n"
       "exit codes: 0 every trial has ended by itself (a diverged one too), 3 some failed, are missing or not done\n"
       "yet, 2 no folder of a sweep");
   options.positional("folder of a sweep", folder, true);
   options.flag("json", as_json, "for programs; with every trial that did not end well");
+  options.flag("watch", watches, "again every 2 s (10 s when not on a terminal) until no sweep runs there");
   if (!options.parse(arguments)) return exit_code::done;
+  if (watches && as_json) throw UserError("--watch --json: expected one of them; a program asks again by itself");
+  if (watches) return watch(folder).complete() ? exit_code::done : exit_code::incomplete;
   const sweeps::SweepStatus found = sweeps::read_status(folder);
   if (as_json) {
     fmt::print("{}\n", sweeps::to_json(found).pretty());

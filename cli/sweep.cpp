@@ -11,6 +11,7 @@
 #include "cli/session.h"
 #include "core/base/progress.h"
 #include "core/base/text.h"
+#include "sweeps/base_change.h"
 #include "sweeps/expand.h"
 #include "sweeps/folder.h"
 #include "sweeps/runner.h"
@@ -18,26 +19,6 @@
 namespace phasor::cli {
 
 namespace {
-
-void print_product(const Phases& phases) {
-  const sweeps::Sweep& sweep = phases.sweep();
-  std::string product;
-  std::size_t cells = 1;
-  for (const sweeps::Axis& axis : sweep.spec.axes) {
-    product += fmt::format("{}{} {}", product.empty() ? "" : " x ", axis.visited(), axis.name);
-    cells *= axis.visited();
-  }
-  const sweeps::Expansion& expansion = sweep.expansion;
-  fmt::print("{:<16} {} = {} cells\n", sweep.spec.name, product, cells);
-  if (const std::string confirmed = phases.confirmed(); !confirmed.empty()) fmt::print("{:<16} + confirm {}\n", "", confirmed);
-  if (expansion.excluded > 0)
-    fmt::print("{:<16} {} cells by exclude, n/a in the table\n", "left out", expansion.excluded);
-  if (expansion.repeated > 0) {
-    fmt::print("{:<16} {} cells are the same trial as another cell: run once, counted in each\n", "equal",
-               expansion.repeated);
-  }
-  fmt::print("{:<16} {}\n", "trials", phases.trials());
-}
 
 /// Only from times that were measured in this folder.
 std::string estimate(const sweeps::FolderState& state, std::int64_t trials, std::int64_t jobs) {
@@ -116,6 +97,7 @@ int sweep(const Arguments& arguments) {
     fmt::print("missing          {}\n", missing);
   }
   if (folder.empty()) folder = sweeps::default_folder(loaded.spec.name);
+  sweeps::require_same_base(folder, loaded, plugins.registry);
   const std::int64_t parallel = jobs.value_or(sweeps::default_jobs(loaded.expansion));
 
   const sweeps::RunnerOptions chosen{folder, parallel, retry_failed, retry_stale, plugin_files};

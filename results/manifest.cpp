@@ -148,6 +148,7 @@ void write_manifest(const Manifest& manifest, const std::string& folder) {
   json["axes"] = std::move(axes);
   json["varied"] = list_of(manifest.varied);
   json["table"] = manifest.table;
+  if (!manifest.base.is_null()) json["base"] = manifest.base;
   if (confirms) json["awaiting"] = manifest.awaiting;
   json["trials"] = std::move(trials);
   write_whole(folder, "sweep.json", "sweep.json", json.pretty() + "\n");
@@ -167,6 +168,7 @@ Manifest read_manifest(const std::string& folder) {
   manifest.note = source.text(json, "file", "note");
   manifest.varied = source.texts(json, "file", "varied");
   manifest.table = source.member(json, "file", "table");
+  if (const Json* base = json.find("base")) manifest.base = *base;
   if (const Json* awaiting = json.find("awaiting")) manifest.awaiting = source.integer(*awaiting, "awaiting");
   const Json::Array& axes = source.list(json, "file", "axes");
   for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -16,7 +16,7 @@ struct ManifestAxis {
   std::string role;                 // row, column, select, replicate, average
   std::string path;                 // "optimizer.lr" for axes of values; empty for axes of named points
   std::vector<std::string> labels;  // of the points, in the order of the file; for values their shortest text
-  std::vector<Json> values;         // for axes of values
+  std::vector<Json> values;         // for axes of values; of drawn points with several paths an object each
   std::int64_t fresh = 0;           // of a replicate axis: so many of its last points are for confirmation
 };
 
@@ -33,6 +33,7 @@ struct Manifest {
   std::vector<ManifestTrial> trials;
   std::vector<std::string> varied;  // every path that any point changes
   Json table;                       // the resolved table section of the sweep file
+  Json base;                        // the base experiment: what of it decides the bits, every default written out; null = not kept
   /// Trials of the confirmation that are not in `trials` yet: which ones they are is known when the selection is complete.
   std::int64_t awaiting = 0;
 };

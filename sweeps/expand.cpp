@@ -66,6 +66,7 @@ void Expander::read_base() {
   spec.read(base_);
   for (const Problem& problem : base_.problems()) base_problems_.insert({problem.path, problem.message});
   ExperimentSpec::complete(base_, registry_);  // what --set brought
+  if (base_.problems().empty()) expansion_.manifest.base = base_identity(spec, base_.value());
 }
 
 void Expander::start_manifest() {
@@ -78,7 +79,7 @@ void Expander::start_manifest() {
     results::ManifestAxis out{axis.name, axis.role, axis.path, {}, {}, static_cast<std::int64_t>(axis.fresh)};
     for (const Point& point : axis.points) {
       out.labels.push_back(point.label);
-      if (!axis.path.empty()) out.values.push_back(point.value);
+      if (!axis.path.empty() || !point.value.is_null()) out.values.push_back(point.value);
       for (const Setting& setting : point.settings) varied.insert(setting.path);
     }
     manifest.axes.push_back(std::move(out));
@@ -272,6 +273,16 @@ void check_settings(const SweepSpec& spec, const std::vector<std::string>& setti
 }
 
 }  // namespace
+
+Json base_identity(const ExperimentSpec& spec, const Json& given) {
+  Json base = identity(make_trial(spec).spec, "cpu");
+  base.erase("device");
+  for (const char* key : {"lanes", "micro_batch"}) {
+    const Json* value = given.at_path(std::string("train.") + key);
+    if (value == nullptr || value->is_null()) base["train"].erase(key);
+  }
+  return base;
+}
 
 Sweep load_sweep(const std::string& file, const std::vector<std::string>& settings, const Registry& registry) {
   Document document = Document::read_extended(file);

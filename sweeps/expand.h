@@ -36,6 +36,10 @@ struct Expansion {
 /// trials. Nothing awaits the selection any more.
 void confirm(Expansion& expansion, const std::vector<std::vector<std::int64_t>>& chosen);
 
+/// What of a base experiment decides the bits of its trials: `given` is what its file says. Lanes and micro-batch that follow
+/// from the shapes are left open.
+Json base_identity(const ExperimentSpec& spec, const Json& given);
+
 /// A sweep file, understood.
 struct Sweep {
   SweepSpec spec;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 
 namespace phasor::sweeps {
@@ -14,6 +15,21 @@ std::string found_text(const Json& value) {
   if (value.is_array()) return "found a list";
   if (value.is_object()) return "found an object";
   return "found " + value.canonical();
+}
+
+std::string label_text(const Json& value) { return value.is_string() ? value.as_string() : value.canonical(); }
+
+bool Reader::experiment_path(const std::string& path, const std::string& place) {
+  try {
+    Json().make_path(path);
+  } catch (const UserError& error) {
+    problem(place, error.what());
+    return false;
+  }
+  if (path != "note" && path != "$schema" && path != "extends" && path != "run" && !path.starts_with("run.")) return true;
+  problem(place, "found " + path + ", which is outside a trial's identity: every value would be the same trial; expected a path " +
+                     "that changes results");
+  return false;
 }
 
 bool Reader::object(const Json& value, const std::string& path) {

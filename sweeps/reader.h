@@ -28,6 +28,8 @@ class Reader {
   std::optional<std::string> text(const Json& object, const std::string& path, const char* key, bool required);
   std::optional<std::string> choice(const Json& object, const std::string& path, const char* key,
                                     const std::vector<std::string>& choices, bool required);
+  /// Whether an axis can vary a dotted path: it is well formed, and changes results. Experiments decide whether it exists.
+  bool experiment_path(const std::string& path, const std::string& place);
   const Json::Array* list(const Json& object, const std::string& path, const char* key, bool required);
 
   void problem(const std::string& path, std::string message) { document_.problem(path, std::move(message)); }
@@ -40,6 +42,9 @@ class Reader {
 /// "axes" + "name" -> "axes.name"
 std::string below(const std::string& path, const std::string& key);
 std::string element(const std::string& path, std::size_t index);
+
+/// What stands for a value in names and tables: every digit, a text without its quotes.
+std::string label_text(const Json& value);
 
 /// `found 3`, `found a list`: how messages begin.
 std::string found_text(const Json& value);

@@ -45,14 +45,39 @@ constexpr const char* sweep_text = R"({
                  "description": "what the table does with it; select: chosen, such as the learning rate"},
         "points": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/point"}},
         "path": {"$ref": "#/$defs/path"},
-        "values": {"type": "array", "minItems": 1}
+        "values": {"type": "array", "minItems": 1},
+        "random": {
+          "type": "object",
+          "properties": {
+            "count": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "more adds points and changes none"},
+            "seed": {"type": "integer", "minimum": 0},
+            "draw": {"type": "object", "minProperties": 1, "propertyNames": {"$ref": "#/$defs/path"},
+                     "additionalProperties": {"$ref": "#/$defs/draw"}}
+          },
+          "required": ["count", "seed", "draw"],
+          "additionalProperties": false
+        }
       },
       "required": ["name", "role"],
       "oneOf": [
-        {"required": ["points"], "properties": {"path": false, "values": false}},
-        {"required": ["path", "values"], "properties": {"points": false}}
+        {"required": ["points"], "properties": {"path": false, "values": false, "random": false}},
+        {"required": ["path", "values"], "properties": {"points": false, "random": false}},
+        {"required": ["random"], "properties": {"role": {"const": "select"}, "points": false, "path": false, "values": false}}
       ],
       "allOf": [],
+      "additionalProperties": false
+    },
+    "draw": {
+      "type": "object",
+      "properties": {
+        "log_uniform": {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "number", "exclusiveMinimum": 0},
+                        "description": "lowest and highest; uniform in the logarithm, four significant digits"},
+        "uniform": {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "number"},
+                    "description": "lowest and highest; four significant digits"},
+        "choice": {"type": "array", "minItems": 1}
+      },
+      "minProperties": 1,
+      "maxProperties": 1,
       "additionalProperties": false
     },
     "point": {

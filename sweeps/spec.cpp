@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "sweeps/random_axis.h"
 #include "sweeps/reader.h"
 #include "sweeps/table_section.h"
 
@@ -37,8 +38,6 @@ bool good_path(Reader& reader, const std::string& path, const std::string& place
   }
 }
 
-std::string label_of(const Json& value) { return value.is_string() ? value.as_string() : value.canonical(); }
-
 std::optional<Point> read_point(Reader& reader, const Json& value, const std::string& place) {
   if (!reader.object(value, place)) return std::nullopt;
   reader.keys(value, place, {"label", "set"});
@@ -60,18 +59,13 @@ std::optional<Point> read_point(Reader& reader, const Json& value, const std::st
 void read_values(Reader& reader, const Json& json, Axis& axis) {
   const Json::Array* values = reader.list(json, axis.place, "values", false);
   const std::optional<std::string> path = reader.text(json, axis.place, "path", true);
-  if (path && good_path(reader, *path, below(axis.place, "path"))) axis.path = *path;
+  if (path && reader.experiment_path(*path, below(axis.place, "path"))) axis.path = *path;
   if (values == nullptr || axis.path.empty()) return;
-  if (axis.path == "note" || axis.path == "$schema" || axis.path == "extends" || axis.path == "run" || axis.path.starts_with("run.")) {
-    reader.problem(below(axis.place, "path"), "found " + axis.path + ", which is outside a trial's identity: every value " +
-                                                  "would be the same trial; expected a path that changes results");
-    return;
-  }
   for (std::size_t i = 0; i < values->size(); ++i) {
     const Json& value = (*values)[i];
     const std::string place = element(below(axis.place, "values"), i);
     if (reader.document().broken(place)) continue;
-    axis.points.push_back({label_of(value), {{axis.path, value, place}}, place, value});
+    axis.points.push_back({label_text(value), {{axis.path, value, place}}, place, value});
   }
 }
 
@@ -89,26 +83,34 @@ void check_labels(Reader& reader, const Axis& axis) {
 Axis read_axis(Reader& reader, const Json& json, const std::string& place) {
   Axis axis;
   axis.place = place;
-  reader.keys(json, place, {"name", "role", "points", "path", "values"});
+  reader.keys(json, place, {"name", "role", "points", "path", "values", "random"});
   if (const auto name = line(reader, json, place, "name")) axis.name = *name;
   if (axis.name == "reason") {
     reader.problem(below(place, "name"),
                    "found \"reason\", which exclude rules use for something else; rename the axis");
   }
   if (const auto role = reader.choice(json, place, "role", roles, true)) axis.role = *role;
-  const bool points = json.find("points") != nullptr, values = json.find("values") != nullptr;
-  if (points == values) {
-    reader.problem(place, points ? "found both \"points\" and \"values\", expected one of them"
-                                 : "expected \"points\", or \"path\" and \"values\"");
+  std::vector<std::string> given;
+  for (const char* kind : {"points", "values", "random"}) {
+    if (json.find(kind) != nullptr) given.emplace_back(kind);
+  }
+  if (given.size() != 1) {
+    reader.problem(place, given.empty() ? "expected \"points\", \"path\" and \"values\", or \"random\""
+                                        : "found both \"" + given[0] + "\" and \"" + given[1] + "\", expected one of them");
+    return axis;
+  }
+  const bool values = given[0] == "values";
+  if (!values && json.find("path") != nullptr) {
+    reader.document().key_problem(below(place, "path"),
+                                  "found with \"" + given[0] + "\", expected only with \"values\"; remove it");
+  }
+  if (given[0] == "random") {
+    read_random(reader, json, axis);
     return axis;
   }
   if (values) {
     read_values(reader, json, axis);
   } else {
-    if (json.find("path") != nullptr) {
-      reader.document().key_problem(below(place, "path"),
-                                    "found with \"points\", expected only with \"values\"; remove it");
-    }
     if (const Json::Array* list = reader.list(json, place, "points", true)) {
       for (std::size_t i = 0; i < list->size(); ++i) {
         if (auto point = read_point(reader, (*list)[i], element(below(place, "points"), i))) {
@@ -178,7 +180,7 @@ std::optional<std::pair<std::size_t, std::size_t>> read_condition(Reader& reader
     return std::nullopt;
   }
   for (const Point& point : axis->points) labels.push_back(point.label);
-  const auto label = std::find(labels.begin(), labels.end(), label_of(value));
+  const auto label = std::find(labels.begin(), labels.end(), label_text(value));
   if (label == labels.end()) {
     reader.problem(place, found_text(value) + ", expected a point of this axis: " + quoted_list(labels));
     return std::nullopt;
@@ -246,7 +248,7 @@ void read_confirm(Reader& reader, const Json& root, SweepSpec& spec) {
     if (reader.document().broken(where)) continue;
     const auto twin = std::find_if(axis->points.begin(), axis->points.end(), [&](const Point& p) { return p.value == value; });
     if (twin == axis->points.end()) {
-      axis->points.push_back({label_of(value), {{axis->path, value, where}}, where, value});
+      axis->points.push_back({label_text(value), {{axis->path, value, where}}, where, value});
       continue;
     }
     const bool selects = static_cast<std::size_t>(twin - axis->points.begin()) < visited;

@@ -20,13 +20,13 @@ struct Point {
   std::string label;
   std::vector<Setting> settings;  // empty: the base as it is
   std::string place;              // "axes[0].points[3]" or "axes[2].values[1]"
-  Json value;                     // of an axis of values
+  Json value;                     // of an axis of values; of drawn points with several paths an object, path to value
 };
 
 /// One dimension of the product. Its role says what the table does with it: row, column, select (chosen, such as the
 /// learning rate), replicate (seeds), average.
 struct Axis {
-  std::string name, role, path;  // path: of an axis of values, else empty
+  std::string name, role, path;  // path: of an axis of values, and of draws for one path; else empty
   std::vector<Point> points;
   std::string place;      // "axes[0]"
   std::size_t fresh = 0;  // of a replicate axis: so many of the last points are those of `confirm`

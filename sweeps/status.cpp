@@ -74,11 +74,6 @@ double seconds_since_start(const std::string& folder, const std::string& id) {
   return std::chrono::duration<double>(fs::file_time_type::clock::now() - began).count();
 }
 
-std::string log_of(const std::string& folder, const std::string& id) {
-  const std::string whole = folder + "/logs/" + id + ".log", head = folder + "/logs/" + id.substr(0, 8) + ".log";
-  return fs::exists(whole) ? whole : head;
-}
-
 Trouble trouble_of(const results::TrialRecord& record, const std::string& name, const std::string& folder) {
   Trouble trouble{record.id, name, record.status, record.message, log_of(folder, record.id), ""};
   std::string command = shell_words({"phasor", "run", folder + "/" + record.id + ".json"});
@@ -112,6 +107,11 @@ void estimate(SweepStatus& status, const std::set<std::string>& active) {
 }
 
 }  // namespace
+
+std::string log_of(const std::string& folder, const std::string& id) {
+  const std::string whole = folder + "/logs/" + id + ".log", head = folder + "/logs/" + id.substr(0, 8) + ".log";
+  return fs::exists(whole) ? whole : head;
+}
 
 SweepStatus read_status(const std::string& folder) {
   const results::Manifest manifest = results::read_manifest(folder);

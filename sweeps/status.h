@@ -38,4 +38,7 @@ struct SweepStatus {
 SweepStatus read_status(const std::string& folder);
 Json to_json(const SweepStatus& status);
 
+/// Where the process of a trial writes.
+std::string log_of(const std::string& folder, const std::string& id);
+
 }  // namespace phasor::sweeps

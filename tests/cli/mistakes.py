@@ -218,7 +218,7 @@ class Mistakes(Case):
         self.assertIn("sweep", self.phasor("--help"))
         self.assertIn("version", self.phasor("--help"))
         self.assertIn("commit", self.phasor("--version"))
-        for command in ["run", "sweep", "table", "describe", "plugins", "bench", "status", "merge", "doctor", "schema"]:
+        for command in ["run", "sweep", "table", "describe", "plugins", "bench", "status", "logs", "verify", "merge", "doctor", "schema"]:
             self.assertIn("exit codes", self.phasor(command, "--help"))
 
     def test_an_output_that_cannot_be_written(self):

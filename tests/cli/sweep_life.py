@@ -97,6 +97,25 @@ class SweepLife(Case):
         self.write("sweep.json", sweep())
         self.assertIn("4 records in out belong to no cell", self.run_sweep())
 
+    def test_another_base_is_refused_with_its_differences(self):
+        self.run_sweep()
+        before, names = self.records(), sorted(os.listdir(self.path("out")))
+        self.write("base.json", experiment(**{"optimizer.clip": 0.5, "optimizer.lr": 0.7, "seed": 9, "note": "x", "run.threads": 2}))
+        for more in [(), ("--dry-run",), ("--set", "model.dim=16")]:
+            text = self.run_sweep(*more, code=2)
+            self.assertIn("out: its trials are of another base experiment:", text)
+            self.assertIn("optimizer.clip: null there, 0.5 now", text)
+            self.assertEqual("model.dim: 8 there, 16 now" in text, "--set" in more)
+            for quiet in ["optimizer.lr", "seed", "note", "threads"]:  # axes set them in every cell, or they change no bit
+                self.assertNotIn(f"  {quiet}", text)
+        self.assertEqual((self.records(), sorted(os.listdir(self.path("out")))), (before, names))
+        self.write("base.json", experiment(**{"optimizer.clip": None, "optimizer.lr": 0.7, "run.threads": 2}))  # the default
+        self.assertIn("4 trials, 4 done", self.run_sweep())
+        self.write("base.json", experiment(**{"optimizer.clip": 0.5}))
+        self.phasor("sweep", "sweep.json", "--out", "other")
+        os.remove(self.path("out/sweep.json"))
+        self.assertIn("4 records in out belong to no cell", self.run_sweep())
+
     def test_dry_run_writes_nothing(self):
         text = self.run_sweep("--dry-run")
         for words in ["2 variant x 1 lr x 2 seed = 4 cells", "to run 4", "nothing was started"]:
@@ -161,10 +180,10 @@ class SweepLife(Case):
         whole = {name: self.bits_of("out/" + name) for name in self.records()}
         self.assertFalse(os.path.exists(self.path("out/checkpoints")))  # trials that have ended leave none
         resumed = 0
-        for _ in range(30):
+        for attempt in range(30):
             driver = self.start("sweep", "sweep.json", "--out", "again", "--jobs", "2")
             try:
-                driver.communicate(timeout=0.25)
+                driver.communicate(timeout=0.25 + 0.05 * attempt)  # in the end enough for a machine that is shared
                 break  # it has ended by itself
             except subprocess.TimeoutExpired:
                 driver.kill()
@@ -186,8 +205,8 @@ class SweepLife(Case):
         self.assertEqual(driver.returncode, 3)
         self.assertIn("running trials finish", error)
         self.assertIn("stopped after 1   ok 1   diverged 0   failed 0   missing 3", out)
-        driver = self.start("sweep", "sweep.json", "--out", "out", "--jobs", "1", "--set", "train.steps=100000")
-        while len(os.listdir(self.path("out/logs"))) < 2:
+        driver = self.start("sweep", "sweep.json", "--out", "long", "--jobs", "1", "--set", "train.steps=100000")
+        while not (os.path.isdir(self.path("long/logs")) and os.listdir(self.path("long/logs"))):
             time.sleep(0.02)
         time.sleep(0.2)
         driver.send_signal(signal.SIGINT)
@@ -196,7 +215,7 @@ class SweepLife(Case):
         out, error = driver.communicate(timeout=20)
         self.assertEqual(driver.returncode, 130)
         self.assertIn("missing 4", out)
-        self.assertEqual(len(self.records()), 1)
+        self.assertEqual(len(self.records("long")), 0)
 
     def test_two_drivers(self):
         self.write("base.json", experiment(**{"train.steps": 20000}))

@@ -91,7 +91,7 @@ TEST(SweepSpec, EveryMistakeHasItsPlace) {
                  "axes[0].role: found \"rows\", expected \"row\"");
   expect_problem(sweep_text(R"({"role": "row", "path": "seed", "values": [1]})"), "axes[0]: missing \"name\"");
   expect_problem(sweep_text(R"({"name": "reason", "role": "row", "path": "seed", "values": [1]})"), "rename the axis");
-  expect_problem(sweep_text(R"({"name": "a", "role": "row"})"), "expected \"points\", or \"path\" and \"values\"");
+  expect_problem(sweep_text(R"({"name": "a", "role": "row"})"), "expected \"points\", \"path\" and \"values\", or \"random\"");
   expect_problem(sweep_text(R"({"name": "a", "role": "row", "points": [], "values": []})"), "found both");
   expect_problem(sweep_text(R"({"name": "a", "role": "row", "values": [1]})"), "axes[0]: missing \"path\"");
   expect_problem(sweep_text(R"({"name": "a", "role": "row", "path": "seed", "values": []})"),
