@@ -21,7 +21,7 @@ double gemm_peak(ThreadPool& pool, std::vector<std::vector<float>>& memory) {
   constexpr std::int64_t n = 1024;
   const auto threads = pool.threads();
   const auto start = Clock::now();
-  pool.run(threads, [&](std::int64_t i) {
+  pool.run(threads, [&](std::int64_t i, std::int64_t) {
     float* a = memory[static_cast<std::size_t>(i)].data();
     gemm(false, false, n, n, n, 1.0f, a, n, a + n * n, n, 0.0f, a + 2 * n * n, n);
   });
@@ -33,7 +33,7 @@ double gemm_peak(ThreadPool& pool, std::vector<std::vector<float>>& memory) {
 double memory_speed(ThreadPool& pool, std::vector<std::vector<float>>& memory) {
   const auto threads = pool.threads();
   const auto start = Clock::now();
-  pool.run(threads, [&](std::int64_t i) {
+  pool.run(threads, [&](std::int64_t i, std::int64_t) {
     std::vector<float>& all = memory[static_cast<std::size_t>(i)];
     const std::size_t size = all.size() / 3;
     float* a = all.data();

@@ -94,7 +94,7 @@ Cost count_cost(const ExperimentSpec& spec) {
   const Slice& largest = *std::max_element(slices.begin(), slices.end(), [&](const Slice& a, const Slice& b) {
     return task->tokens(a) < task->tokens(b);
   });
-  const std::int64_t lanes = spec.train.lanes.value();
+  const std::int64_t lanes = spec.train.lanes.value(), workers = std::min(lanes, spec.run.threads);
   Arena memory;
   const Tensor gradients(memory, dtype, {parameters.flat_size()});
   const auto optimizer = spec.optimizer.make(parameters, true);
@@ -106,7 +106,7 @@ Cost count_cost(const ExperimentSpec& spec) {
     const DryPass pass = walk(model, *task, largest, rows, gradients);
     cost.step.merge(pass.both, times);
     cost.forward_flops += static_cast<double>(times) * pass.forward_flops;
-    cost.activation_bytes = std::max(cost.activation_bytes, pass.bytes * lanes);
+    cost.activation_bytes = std::max(cost.activation_bytes, pass.bytes * workers);
   }
   cost.step_flops = cost.step.total().flops;
   cost.step_tokens = spec.train.batch * task->tokens(largest);

@@ -17,7 +17,7 @@ struct Cost {
   std::int64_t least_step_bytes = 0;
   std::int64_t step_tokens = 0;
   std::int64_t valid_tokens = 0, test_tokens = 0;  // of one evaluation
-  std::int64_t parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0, activation_bytes = 0;  // of all lanes
+  std::int64_t parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0, activation_bytes = 0;  // of all lanes and threads
   std::int64_t bytes() const { return parameter_bytes + gradient_bytes + optimizer_bytes + activation_bytes; }
 };
 Cost count_cost(const ExperimentSpec& spec);

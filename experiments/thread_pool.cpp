@@ -14,16 +14,16 @@ namespace phasor {
 struct ThreadPool::Shared {
   std::mutex mutex;
   std::condition_variable start, finish;
-  const FunctionRef<void(std::int64_t)>* work = nullptr;
+  const FunctionRef<void(std::int64_t, std::int64_t)>* work = nullptr;
   std::int64_t count = 0, round = 0, busy = 0;
   std::atomic<std::int64_t> next{0};
   std::exception_ptr error;
   bool quit = false;
   std::vector<std::thread> threads;
 
-  void take() {
+  void take(std::int64_t thread) {
     try {
-      for (std::int64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) (*work)(i);
+      for (std::int64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) (*work)(i, thread);
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!error) error = std::current_exception();
@@ -31,7 +31,7 @@ struct ThreadPool::Shared {
     }
   }
 
-  void serve() {
+  void serve(std::int64_t thread) {
     use_one_thread_for_gemm();
     std::int64_t seen = 0;
     for (;;) {
@@ -41,7 +41,7 @@ struct ThreadPool::Shared {
         if (quit) return;
         seen = round;
       }
-      take();
+      take(thread);
       const std::lock_guard lock(mutex);
       if (--busy == 0) finish.notify_one();
     }
@@ -50,7 +50,7 @@ struct ThreadPool::Shared {
 
 ThreadPool::ThreadPool(std::int64_t threads) : threads_(threads), shared_(std::make_unique<Shared>()) {
   use_one_thread_for_gemm();
-  for (std::int64_t i = 1; i < threads; ++i) shared_->threads.emplace_back([this] { shared_->serve(); });
+  for (std::int64_t i = 1; i < threads; ++i) shared_->threads.emplace_back([this, i] { shared_->serve(i); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -62,7 +62,7 @@ ThreadPool::~ThreadPool() {
   for (std::thread& thread : shared_->threads) thread.join();
 }
 
-void ThreadPool::run(std::int64_t count, FunctionRef<void(std::int64_t)> work) {
+void ThreadPool::run(std::int64_t count, FunctionRef<void(std::int64_t, std::int64_t)> work) {
   {
     const std::lock_guard lock(shared_->mutex);
     shared_->work = &work;
@@ -73,7 +73,7 @@ void ThreadPool::run(std::int64_t count, FunctionRef<void(std::int64_t)> work) {
     ++shared_->round;
   }
   shared_->start.notify_all();
-  shared_->take();
+  shared_->take(0);
   std::unique_lock lock(shared_->mutex);
   shared_->finish.wait(lock, [&] { return shared_->busy == 0; });
   if (shared_->error) std::rethrow_exception(shared_->error);

@@ -11,16 +11,20 @@
 
 namespace phasor {
 
-/// One gradient buffer and the memory of one worker at a time.
+/// A fixed part of the batch and its gradient.
 struct Trainer::Lane {
   std::int64_t first_row = 0, row_count = 0;  // of the batch
   Rows rows;
-  Arena arena;
-  Profile profile;
   Tensor gradients;  // flat
-  std::unique_ptr<Tape> train, evaluate;
   std::int64_t targets = 0;
   double loss_sum = 0.0;
+};
+
+/// What a thread works with.
+struct Trainer::Worker {
+  Arena arena;
+  Profile profile;
+  std::unique_ptr<Tape> train, evaluate;
 };
 
 /// A micro-batch as the model sees it.
@@ -116,36 +120,37 @@ Trainer::Trainer(const ExperimentSpec& spec)
   if (spec.train.storage == "bf16") optimizer_->keep_in_bf16();
   const std::int64_t lanes = spec.train.lanes.value();
   for (std::int64_t i = 0; i < lanes; ++i) {
-    auto lane = std::make_unique<Lane>();
-    lane->first_row = lane_begin(spec.train.batch, lanes, i);
-    lane->row_count = lane_begin(spec.train.batch, lanes, i + 1) - lane->first_row;
-    lane->gradients = Tensor(lane->arena, precision_of(spec), {parameters_.flat_size()});
-    gradients_.push_back(lane->gradients);
+    Lane lane;
+    lane.first_row = lane_begin(spec.train.batch, lanes, i);
+    lane.row_count = lane_begin(spec.train.batch, lanes, i + 1) - lane.first_row;
+    lane.gradients = Tensor(gradient_memory_, precision_of(spec), {parameters_.flat_size()});
+    gradients_.push_back(lane.gradients);
     lanes_.push_back(std::move(lane));
   }
+  for (std::int64_t i = 0; i < pool_.threads(); ++i) workers_.push_back(std::make_unique<Worker>());
   profile(false);
 }
 
 Trainer::~Trainer() = default;
 
 void Trainer::profile(bool on) {
-  for (const auto& lane : lanes_) {
-    lane->profile.clear();
-    const Stream stream{precision_of(spec_), on ? &lane->profile : nullptr};
-    lane->train = std::make_unique<Tape>(lane->arena, stream, true, lane->gradients);
-    lane->evaluate = std::make_unique<Tape>(lane->arena, stream, false);
+  for (const auto& worker : workers_) {
+    worker->profile.clear();
+    const Stream stream{precision_of(spec_), on ? &worker->profile : nullptr};
+    worker->train = std::make_unique<Tape>(worker->arena, stream, true);
+    worker->evaluate = std::make_unique<Tape>(worker->arena, stream, false);
   }
 }
 
 Profile Trainer::collected() const {
   Profile sum;
-  for (const auto& lane : lanes_) sum.merge(lane->profile);
+  for (const auto& worker : workers_) sum.merge(worker->profile);
   return sum;
 }
 
 std::int64_t Trainer::system_blocks() const {
-  std::int64_t sum = 0;
-  for (const auto& lane : lanes_) sum += lane->arena.system_blocks();
+  std::int64_t sum = gradient_memory_.system_blocks();
+  for (const auto& worker : workers_) sum += worker->arena.system_blocks();
   return sum;
 }
 
@@ -153,12 +158,12 @@ BatchSource Trainer::source_of(std::int64_t step) const {
   return batch_source(static_cast<std::uint64_t>(spec_.seed), step, train_slices_, spec_.train.batch, task_->curriculum());
 }
 
-void Trainer::draw_batch(Lane& lane, std::int64_t step) {
+void Trainer::draw_batch(Lane& lane, Worker& worker, std::int64_t step) {
   const BatchSource source = source_of(step);
   const auto seed = static_cast<std::uint64_t>(spec_.seed);
   const Slice& slice = train_slices_[source.slice];
   lane.rows.resize(*task_, slice, lane.row_count);
-  const KernelTimer timer(lane.train->stream(), "batch", {0.0, lane.rows.bytes()});
+  const KernelTimer timer(worker.train->stream(), "batch", {0.0, lane.rows.bytes()});
   lane.targets = 0;
   for (std::int64_t i = 0; i < lane.row_count; ++i) {
     const std::int64_t position = source.position + lane.first_row + i;
@@ -194,8 +199,9 @@ Trainer::Scored Trainer::gather(Tape& tape, const Rows& rows, std::int64_t first
   return out;
 }
 
-void Trainer::forward_backward(Lane& lane, const Slice& slice, std::int64_t step, std::int64_t targets) {
-  Tape& tape = *lane.train;
+void Trainer::forward_backward(Lane& lane, Worker& worker, const Slice& slice, std::int64_t step, std::int64_t targets) {
+  Tape& tape = *worker.train;
+  tape.collect_into(lane.gradients);
   zero(tape.stream(), lane.gradients);
   lane.loss_sum = 0.0;
   for (std::int64_t first = 0; first < lane.row_count; first += micro_batch_) {
@@ -215,14 +221,9 @@ void Trainer::forward_backward(Lane& lane, const Slice& slice, std::int64_t step
   }
 }
 
-/// Pieces are dealt to lanes, and lanes to threads, so that times are collected per lane.
 StepReport Trainer::update(double lr) {
-  const auto lanes = static_cast<std::int64_t>(lanes_.size());
   return optimizer_->step(gradients_, lr, [&](std::int64_t count, FunctionRef<void(std::int64_t, const Stream&)> work) {
-    pool_.run(lanes, [&](std::int64_t lane) {
-      const Stream& stream = lanes_[static_cast<std::size_t>(lane)]->train->stream();
-      for (std::int64_t i = lane; i < count; i += lanes) work(i, stream);
-    });
+    pool_.run(count, [&](std::int64_t i, std::int64_t thread) { work(i, workers_[static_cast<std::size_t>(thread)]->train->stream()); });
   });
 }
 
@@ -231,20 +232,21 @@ StepResult Trainer::step() {
   const Slice& slice = train_slices_[source_of(step).slice];
   tokens_seen_ += spec_.train.batch * task_->tokens(slice);
   const auto lanes = static_cast<std::int64_t>(lanes_.size());
-  const auto lane = [&](std::int64_t i) -> Lane& { return *lanes_[static_cast<std::size_t>(i)]; };
-  if (drawn_step_ != step) pool_.run(lanes, [&](std::int64_t i) { draw_batch(lane(i), step); });
+  const auto lane = [&](std::int64_t i) -> Lane& { return lanes_[static_cast<std::size_t>(i)]; };
+  const auto worker = [&](std::int64_t i) -> Worker& { return *workers_[static_cast<std::size_t>(i)]; };
+  if (drawn_step_ != step) pool_.run(lanes, [&](std::int64_t i, std::int64_t thread) { draw_batch(lane(i), worker(thread), step); });
   StepResult result;
-  for (const auto& each : lanes_) result.targets += each->targets;
+  for (const Lane& each : lanes_) result.targets += each.targets;
   // A lane that is done draws its part of the next batch while others still compute.
   const bool more = step + 1 < spec_.train.steps;
   drawn_step_ = more ? step + 1 : -1;
-  pool_.run(lanes, [&](std::int64_t i) {
-    if (result.targets > 0) forward_backward(lane(i), slice, step, result.targets);
-    if (more) draw_batch(lane(i), step + 1);
+  pool_.run(lanes, [&](std::int64_t i, std::int64_t thread) {
+    if (result.targets > 0) forward_backward(lane(i), worker(thread), slice, step, result.targets);
+    if (more) draw_batch(lane(i), worker(thread), step + 1);
   });
   if (result.targets == 0) return result;
   double loss_sum = 0.0;
-  for (const auto& each : lanes_) loss_sum += each->loss_sum;
+  for (const Lane& each : lanes_) loss_sum += each.loss_sum;
   result.loss = loss_sum / static_cast<double>(result.targets);
   result.lr = schedule_.rate(step);
   const StepReport report = update(result.lr);
@@ -263,14 +265,10 @@ void Trainer::resume(std::int64_t steps, std::int64_t updates) {
 Trainer::Part Trainer::over_parts(const EvaluationData& data, FunctionRef<Part(Tape&, std::int64_t, std::int64_t)> work) {
   const std::int64_t parts = (data.rows.count + micro_batch_ - 1) / micro_batch_;
   std::vector<Part> results(static_cast<std::size_t>(parts));
-  // A lane's arena serves one thread at a time: work is dealt to lanes, and lanes to threads.
-  const auto lanes = static_cast<std::int64_t>(lanes_.size());
-  pool_.run(lanes, [&](std::int64_t l) {
-    Tape& tape = *lanes_[static_cast<std::size_t>(l)]->evaluate;
-    for (std::int64_t p = l; p < parts; p += lanes) {
-      const std::int64_t first = p * micro_batch_;
-      results[static_cast<std::size_t>(p)] = work(tape, first, std::min(micro_batch_, data.rows.count - first));
-    }
+  pool_.run(parts, [&](std::int64_t part, std::int64_t thread) {
+    const std::int64_t first = part * micro_batch_;
+    Tape& tape = *workers_[static_cast<std::size_t>(thread)]->evaluate;
+    results[static_cast<std::size_t>(part)] = work(tape, first, std::min(micro_batch_, data.rows.count - first));
   });
   Part sum;
   for (const Part& part : results) sum.add(part);

@@ -47,7 +47,7 @@ struct FreeResult {
 
 /// A model in training. A batch is dealt to a fixed number of lanes; a lane works through its rows in micro-batches, in
 /// order, into its own gradient buffer; the buffers are added in the order of the lanes. Threads take lanes, so the bits
-/// do not depend on them. Means are over all supervised tokens of the batch, exactly.
+/// do not depend on them; what a pass computes lies in the memory of the thread, which stays in its caches from lane to lane. Means are over all supervised tokens of the batch, exactly.
 class Trainer {
  public:
   explicit Trainer(const ExperimentSpec& spec);
@@ -70,19 +70,20 @@ class Trainer {
   ThreadPool& pool() { return pool_; }
   /// Collects time, operations and bytes per kernel from now on (phasor bench), or stops.
   void profile(bool on);
-  Profile collected() const;  // of all lanes
-  /// Blocks taken from the system by all lanes: constant after the first step.
+  Profile collected() const;  // of all threads
+  /// Blocks taken from the system: constant once every thread has had a lane.
   std::int64_t system_blocks() const;
 
  private:
   struct Lane;
+  struct Worker;
   struct Scored;
   struct Part;
   BatchSource source_of(std::int64_t step) const;
-  void draw_batch(Lane& lane, std::int64_t step);
-  void forward_backward(Lane& lane, const Slice& slice, std::int64_t step, std::int64_t targets);
+  void draw_batch(Lane& lane, Worker& worker, std::int64_t step);
+  void forward_backward(Lane& lane, Worker& worker, const Slice& slice, std::int64_t step, std::int64_t targets);
   static Scored gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity);
-  /// Sums over all micro-batches of evaluation rows, dealt to lanes.
+  /// Sums over all micro-batches of evaluation rows.
   Part over_parts(const EvaluationData&, FunctionRef<Part(Tape&, std::int64_t first, std::int64_t count)> work);
   Part score(Tape&, const EvaluationData&, std::int64_t first, std::int64_t count) const;
   Part decode_rows(Tape&, const EvaluationData&, std::int64_t first, std::int64_t count) const;
@@ -98,7 +99,9 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   Schedule schedule_;
   ThreadPool pool_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  Arena gradient_memory_;
+  std::vector<Lane> lanes_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // of the threads of the pool
   std::vector<Tensor> gradients_;   // of the lanes
   std::int64_t drawn_step_ = -1;    // whose batch the lanes hold
   std::int64_t steps_done_ = 0, tokens_seen_ = 0;

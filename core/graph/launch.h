@@ -67,7 +67,7 @@ class KernelTimer {
   std::int64_t start_ = 0;  // nanoseconds
 };
 
-/// Where kernels run and in which precision. Plain state of one lane; no globals.
+/// Where kernels run and in which precision. Plain state of one worker; no globals.
 struct Stream {
   Dtype dtype = Dtype::f32;
   Profile* profile = nullptr;

@@ -34,7 +34,7 @@ class Columns {
   std::size_t count_ = 0;
 };
 
-/// Reverse-mode differentiation, and the memory of one forward and backward pass of one lane.
+/// Reverse-mode differentiation, and the memory of one forward and backward pass of one thread at a time.
 ///
 /// An op makes its output with `output()`, launches its kernel, and, when `wants()` says that an input needs a gradient,
 /// `record()`s a pullback: a callable that takes the gradient of the output and adds to those of the inputs. Pullbacks
@@ -54,6 +54,8 @@ class Tape {
   /// `gradients`: flat buffer that parameters' gradients are added to (laid out as the parameters are); may be empty when
   /// nothing is recorded.
   Tape(Arena& arena, Stream stream, bool recording, Tensor gradients = {});
+  /// From now on parameters' gradients go to another such buffer.
+  void collect_into(Tensor gradients) { gradients_ = std::move(gradients); }
   ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;

@@ -22,7 +22,7 @@ struct Storage {
 /// Memory whose addresses repeat: a freed block waits for the next request of its size. A step that asks for the same
 /// sizes in the same order gets the same addresses, and after the first step nothing is taken from the system.
 ///
-/// One arena belongs to one lane: its tensors are made and dropped by one thread at a time. It must outlive them.
+/// One arena belongs to one worker: its tensors are made and dropped by one thread at a time. It must outlive them.
 class Arena {
  public:
   Arena() = default;

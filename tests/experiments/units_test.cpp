@@ -85,18 +85,18 @@ TEST(ThreadPool, RunsEveryPieceOnce) {
     ThreadPool pool(threads);
     for (int round = 0; round < 50; ++round) {
       std::vector<std::atomic<int>> counts(17);
-      pool.run(17, [&](std::int64_t i) { counts[static_cast<std::size_t>(i)].fetch_add(1); });
+      pool.run(17, [&](std::int64_t i, std::int64_t) { counts[static_cast<std::size_t>(i)].fetch_add(1); });
       for (const auto& count : counts) EXPECT_EQ(count.load(), 1);
     }
-    pool.run(0, [](std::int64_t) { FAIL(); });
+    pool.run(0, [](std::int64_t, std::int64_t) { FAIL(); });
   }
 }
 
 TEST(ThreadPool, ThrowsWhatAPieceThrewAndGoesOn) {
   ThreadPool pool(3);
-  EXPECT_THROW(pool.run(8, [](std::int64_t i) { if (i == 5) throw std::runtime_error("boom"); }), std::runtime_error);
+  EXPECT_THROW(pool.run(8, [](std::int64_t i, std::int64_t) { if (i == 5) throw std::runtime_error("boom"); }), std::runtime_error);
   std::atomic<int> sum{0};
-  pool.run(8, [&](std::int64_t) { sum.fetch_add(1); });
+  pool.run(8, [&](std::int64_t, std::int64_t) { sum.fetch_add(1); });
   EXPECT_EQ(sum.load(), 8);
 }
 
