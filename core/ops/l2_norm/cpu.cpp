@@ -8,7 +8,7 @@ namespace phasor::ops {
 namespace {
 
 template <class T, class Width>
-void forward_as(const L2NormForward& a, Width width) {
+void forward_as(const VectorNormForward& a, Width width) {
   const T eps = static_cast<T>(a.eps);
   for (std::int64_t r = 0; r < a.rows; ++r) {
     for (std::int64_t g = 0; g < a.groups; ++g) {
@@ -26,7 +26,7 @@ void forward_as(const L2NormForward& a, Width width) {
 }
 
 template <class T, class Width>
-void backward_as(const L2NormBackward& a, Width width) {
+void backward_as(const VectorNormBackward& a, Width width) {
   for (std::int64_t r = 0; r < a.rows; ++r) {
     for (std::int64_t g = 0; g < a.groups; ++g) {
       const T* y = row<T>(a.y, r) + g * width;
@@ -48,18 +48,18 @@ void backward_as(const L2NormBackward& a, Width width) {
 }
 
 template <class T>
-void forward(const L2NormForward& a) {
+void forward(const VectorNormForward& a) {
   with_fixed_width(a.width, [&](auto width) { forward_as<T>(a, width); });
 }
 
 template <class T>
-void backward(const L2NormBackward& a) {
+void backward(const VectorNormBackward& a) {
   with_fixed_width(a.width, [&](auto width) { backward_as<T>(a, width); });
 }
 
 }  // namespace
 
-const Kernel<L2NormForward> l2_norm_forward{"l2_norm.forward", forward<float>, forward<double>};
-const Kernel<L2NormBackward> l2_norm_backward{"l2_norm.backward", backward<float>, backward<double>};
+const Kernel<VectorNormForward> l2_norm_forward{"l2_norm.forward", forward<float>, forward<double>};
+const Kernel<VectorNormBackward> l2_norm_backward{"l2_norm.backward", backward<float>, backward<double>};
 
 }  // namespace phasor::ops

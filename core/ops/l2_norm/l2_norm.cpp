@@ -5,23 +5,7 @@
 namespace phasor::ops {
 
 Tensor l2_norm(Tape& tape, const Tensor& x, double eps) {
-  const std::int64_t width = x.size(-1);
-  PHASOR_CHECK(width > 0, "l2_norm needs a last axis with elements, found " + x.shape().text());
-  const std::int64_t rows = x.rows(), groups = x.width() / width;
-  const Tensor y = tape.output(x.shape(), {&x});
-  const Tensor inverse = tape.empty({rows, groups});
-  launch(tape.stream(), l2_norm_forward, {x.view(), y.view(), inverse.view(), rows, groups, width, eps},
-         {0.0, moved(x, y, inverse)});
-  if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
-    const Tensor dy = t.take(y);
-    if (!dy) return;
-    const auto dx = t.gradient(x);
-    launch(t.stream(), l2_norm_backward,
-           {y.view(), inverse.view(), dy.view(), dx.tensor.view(), rows, groups, width, dx.accumulate},
-           {0.0, moved(y, inverse, dy, dx)});
-  });
-  return y;
+  return vector_norm(tape, x, eps, "l2_norm", l2_norm_forward, l2_norm_backward);
 }
 
 }  // namespace phasor::ops

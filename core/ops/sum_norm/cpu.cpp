@@ -5,7 +5,7 @@ namespace phasor::ops {
 namespace {
 
 template <class T>
-void forward(const SumNormForward& a) {
+void forward(const VectorNormForward& a) {
   const T eps = static_cast<T>(a.eps);
   for (std::int64_t r = 0; r < a.rows; ++r) {
     for (std::int64_t g = 0; g < a.groups; ++g) {
@@ -23,7 +23,7 @@ void forward(const SumNormForward& a) {
 }
 
 template <class T>
-void backward(const SumNormBackward& a) {
+void backward(const VectorNormBackward& a) {
   for (std::int64_t r = 0; r < a.rows; ++r) {
     for (std::int64_t g = 0; g < a.groups; ++g) {
       const T* y = row<T>(a.y, r) + g * a.width;
@@ -46,7 +46,7 @@ void backward(const SumNormBackward& a) {
 
 }  // namespace
 
-const Kernel<SumNormForward> sum_norm_forward{"sum_norm.forward", forward<float>, forward<double>};
-const Kernel<SumNormBackward> sum_norm_backward{"sum_norm.backward", backward<float>, backward<double>};
+const Kernel<VectorNormForward> sum_norm_forward{"sum_norm.forward", forward<float>, forward<double>};
+const Kernel<VectorNormBackward> sum_norm_backward{"sum_norm.backward", backward<float>, backward<double>};
 
 }  // namespace phasor::ops

@@ -1,24 +1,10 @@
 #pragma once
 
-#include "core/graph/launch.h"
-#include "core/tensor/view.h"
+#include "core/ops/vector_norm.h"
 
 namespace phasor::ops {
 
-/// Every row holds `groups` vectors of `width` elements (heads); each is normalised by itself.
-struct SumNormForward {
-  View x, y, inverse;  // inverse [rows, groups]: 1 / sum
-  std::int64_t rows, groups, width;
-  double eps;
-};
-
-struct SumNormBackward {
-  View y, inverse, dy, dx;
-  std::int64_t rows, groups, width;
-  bool accumulate;
-};
-
-extern const Kernel<SumNormForward> sum_norm_forward;
-extern const Kernel<SumNormBackward> sum_norm_backward;
+extern const Kernel<VectorNormForward> sum_norm_forward;  // r = 1 / sum
+extern const Kernel<VectorNormBackward> sum_norm_backward;
 
 }  // namespace phasor::ops

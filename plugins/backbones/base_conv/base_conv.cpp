@@ -4,8 +4,8 @@
 #include "core/nn/mixer.h"
 #include "core/ops/elementwise/elementwise.h"
 #include "core/ops/linear/linear.h"
-#include "core/ops/short_conv/short_conv.h"
 #include "core/plugin/manifest.h"
+#include "plugins/backbones/heads.h"
 
 #include <cmath>
 
@@ -35,11 +35,9 @@ class BaseConv final : public Mixer {
 
   Tensor forward(Tape& tape, const Tensor& x, const Encoding&, const SequenceContext& context,
                  State* state) const override {
-    const auto mixed = ops::short_conv(tape, x, taps_(), taps_bias_(), false, state == nullptr ? Tensor() : state->get("conv"),
-                                       state != nullptr, context.starts);
-    if (state != nullptr) state->set("conv", mixed.state);
+    const Tensor mixed = backbones::carried_conv(tape, x, taps_(), taps_bias_(), false, "conv", context, state);
     const Tensor gate = ops::linear(tape, x, gate_(), gate_bias_());
-    return ops::add(tape, ops::mul(tape, mixed.y, gate), x);
+    return ops::add(tape, ops::mul(tape, mixed, gate), x);
   }
 
  private:

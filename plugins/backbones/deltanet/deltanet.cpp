@@ -12,10 +12,9 @@
 #include "core/ops/l2_norm/l2_norm.h"
 #include "core/ops/linear/linear.h"
 #include "core/ops/rms_norm/rms_norm.h"
-#include "core/ops/short_conv/short_conv.h"
 #include "core/ops/sum_norm/sum_norm.h"
 #include "core/plugin/manifest.h"
-#include "core/spec/json.h"
+#include "plugins/backbones/heads.h"
 
 namespace {
 
@@ -51,15 +50,8 @@ class DeltaNet final : public Mixer {
   };
 
   static std::optional<std::string> refuses(const Options& o, std::int64_t dim) {
-    const MixerShape s = shape(o, dim);
-    const auto split = [&](const char* name, double factor, std::int64_t width) -> std::optional<std::string> {
-      const double all = static_cast<double>(dim) * factor;
-      if (width >= 1 && width * o.heads == std::llround(all)) return std::nullopt;
-      return std::string("dim * ") + name + " = " + shortest(all) + " does not split into " + std::to_string(o.heads) +
-             " equal heads";
-    };
-    if (auto reason = split("expand_k", o.expand_k, s.key_dim)) return reason;
-    if (auto reason = split("expand_v", o.expand_v, s.value_dim)) return reason;
+    if (auto reason = backbones::uneven_heads("expand_k", dim, o.expand_k, o.heads)) return reason;
+    if (auto reason = backbones::uneven_heads("expand_v", dim, o.expand_v, o.heads)) return reason;
     if (o.qk_norm == "sum" && o.activation != "relu" && o.activation != "elu")
       return "qk_norm sum wants features that are not negative: activation relu or elu, not " + o.activation;
     if (o.conv_bias && o.short_conv == 0) return "conv_bias without a convolution: short_conv is 0";
@@ -68,8 +60,8 @@ class DeltaNet final : public Mixer {
   }
 
   static MixerShape shape(const Options& o, std::int64_t dim) {
-    return {dim, o.heads, o.heads, std::llround(static_cast<double>(dim) * o.expand_k) / o.heads,
-            std::llround(static_cast<double>(dim) * o.expand_v) / o.heads};
+    return {dim, o.heads, o.heads, backbones::head_width(dim, o.expand_k, o.heads),
+            backbones::head_width(dim, o.expand_v, o.heads)};
   }
 
   static Hook offers(const Options&) { return Hook::input | Hook::query_key; }
@@ -103,13 +95,12 @@ class DeltaNet final : public Mixer {
                  State* state) const override {
     const Tensor x = contains(encoding.hook(), Hook::input) ? encoding.on_input(tape, input, context, state) : input;
     const auto parts = tape.split(ops::linear(tape, x, inputs_(), {}), widths_);
-    const auto heads = [&](const Tensor& t, std::int64_t width) {
-      return t.reshape({x.size(0), x.size(1), s_.heads, width});
-    };
     const bool silu = o_.activation == "silu";
-    QueryKey qk{heads(convolve(tape, parts[0], q_conv_, silu, context, state), s_.key_dim),
-                heads(convolve(tape, parts[1], k_conv_, silu, context, state), s_.key_dim)};
-    const Tensor v = heads(convolve(tape, parts[2], v_conv_, true, context, state), s_.value_dim);
+    const auto heads = [&](const Tensor& t, const Convolution& conv, bool activated) {
+      return backbones::split_heads(convolve(tape, t, conv, activated, context, state), s_.heads);
+    };
+    QueryKey qk{heads(parts[0], q_conv_, silu), heads(parts[1], k_conv_, silu)};
+    const Tensor v = heads(parts[2], v_conv_, true);
     qk = {features(tape, qk.q), features(tape, qk.k)};
     if (contains(encoding.hook(), Hook::query_key)) qk = encoding.on_query_key(tape, qk, x, context, state);
     if (o_.qk_norm == "l2") qk = {ops::l2_norm(tape, qk.q, 1e-6), ops::l2_norm(tape, qk.k, 1e-6)};
@@ -123,10 +114,11 @@ class DeltaNet final : public Mixer {
                         state != nullptr, 0, context.starts);
     if (state != nullptr) state->set("s", mixed.state);
 
-    const Tensor normed = o_.output_gate ? ops::gated_rms_norm(tape, mixed.o, heads(parts[3], s_.value_dim), norm_(),
-                                                               eps_, ops::GateKind::silu, ops::GateOrder::norm_first)
-                                         : ops::rms_norm(tape, mixed.o, norm_(), eps_);
-    return ops::linear(tape, normed.reshape({x.size(0), x.size(1), s_.heads * s_.value_dim}), output_(), {});
+    const Tensor normed =
+        o_.output_gate ? ops::gated_rms_norm(tape, mixed.o, backbones::split_heads(parts[3], s_.heads), norm_(), eps_,
+                                             ops::GateKind::silu, ops::GateOrder::norm_first)
+                       : ops::rms_norm(tape, mixed.o, norm_(), eps_);
+    return ops::linear(tape, backbones::join_heads(normed), output_(), {});
   }
 
  private:
@@ -144,11 +136,7 @@ class DeltaNet final : public Mixer {
   Tensor convolve(Tape& tape, const Tensor& x, const Convolution& conv, bool silu, const SequenceContext& context,
                   State* state) const {
     if (o_.short_conv == 0) return silu ? ops::silu(tape, x) : x;
-    const auto result =
-        ops::short_conv(tape, x, conv.weight(), conv.bias(), silu, state == nullptr ? Tensor() : state->get(conv.name),
-                        state != nullptr, context.starts);
-    if (state != nullptr) state->set(conv.name, result.state);
-    return result.y;
+    return backbones::carried_conv(tape, x, conv.weight(), conv.bias(), silu, conv.name, context, state);
   }
 
   /// What comes before the encoding: the activations that the convolution does not have, and the norm by the sum.

@@ -14,9 +14,8 @@
 #include "core/ops/l2_norm/l2_norm.h"
 #include "core/ops/linear/linear.h"
 #include "core/ops/rms_norm/rms_norm.h"
-#include "core/ops/short_conv/short_conv.h"
 #include "core/plugin/manifest.h"
-#include "core/spec/json.h"
+#include "plugins/backbones/heads.h"
 
 namespace {
 
@@ -50,21 +49,13 @@ class GatedDeltaNet final : public Mixer {
   static std::optional<std::string> refuses(const Options& o, std::int64_t dim) {
     if (o.values() % o.heads != 0)
       return "value_heads " + std::to_string(o.values()) + " is not a multiple of heads " + std::to_string(o.heads);
-    const MixerShape s = shape(o, dim);
-    const auto split = [&](const char* name, double factor, std::int64_t width,
-                           std::int64_t heads) -> std::optional<std::string> {
-      const double all = static_cast<double>(dim) * factor;
-      if (width >= 1 && width * heads == std::llround(all)) return std::nullopt;
-      return std::string("dim * ") + name + " = " + shortest(all) + " does not split into " + std::to_string(heads) +
-             " equal heads";
-    };
-    if (auto reason = split("expand_k", o.expand_k, s.key_dim, o.heads)) return reason;
-    return split("expand_v", o.expand_v, s.value_dim, o.values());
+    if (auto reason = backbones::uneven_heads("expand_k", dim, o.expand_k, o.heads)) return reason;
+    return backbones::uneven_heads("expand_v", dim, o.expand_v, o.values());
   }
 
   static MixerShape shape(const Options& o, std::int64_t dim) {
-    return {dim, o.heads, o.heads, std::llround(static_cast<double>(dim) * o.expand_k) / o.heads,
-            std::llround(static_cast<double>(dim) * o.expand_v) / o.values()};
+    return {dim, o.heads, o.heads, backbones::head_width(dim, o.expand_k, o.heads),
+            backbones::head_width(dim, o.expand_v, o.values())};
   }
 
   static Hook offers(const Options&) { return Hook::input | Hook::query_key; }
@@ -99,12 +90,11 @@ class GatedDeltaNet final : public Mixer {
     const Tensor x = contains(encoding.hook(), Hook::input) ? encoding.on_input(tape, input, context, state) : input;
     const auto parts = tape.split(ops::linear(tape, x, inputs_(), {}), widths_);
     const auto steps = [&](const Tensor& t) { return t.reshape({x.size(0), x.size(1), o_.values()}); };
-    const auto heads = [&](const Tensor& t, std::int64_t count, std::int64_t width) {
-      return t.reshape({x.size(0), x.size(1), count, width});
+    const auto heads = [&](const Tensor& t, const Parameter& conv, const char* name, std::int64_t count) {
+      return backbones::split_heads(convolve(tape, t, conv, name, context, state), count);
     };
-    QueryKey qk{heads(convolve(tape, parts[0], q_conv_, "q_conv", context, state), s_.heads, s_.key_dim),
-                heads(convolve(tape, parts[1], k_conv_, "k_conv", context, state), s_.heads, s_.key_dim)};
-    const Tensor v = heads(convolve(tape, parts[2], v_conv_, "v_conv", context, state), o_.values(), s_.value_dim);
+    QueryKey qk{heads(parts[0], q_conv_, "q_conv", s_.heads), heads(parts[1], k_conv_, "k_conv", s_.heads)};
+    const Tensor v = heads(parts[2], v_conv_, "v_conv", o_.values());
     if (contains(encoding.hook(), Hook::query_key)) qk = encoding.on_query_key(tape, qk, x, context, state);
     qk = {ops::l2_norm(tape, qk.q, 1e-6), ops::l2_norm(tape, qk.k, 1e-6)};
 
@@ -117,11 +107,11 @@ class GatedDeltaNet final : public Mixer {
                         state != nullptr, 0, context.starts);
     if (state != nullptr) state->set("s", mixed.state);
 
-    const Tensor normed = o_.output_gate
-                              ? ops::gated_rms_norm(tape, mixed.o, heads(parts[5], o_.values(), s_.value_dim), norm_(),
-                                                    eps_, ops::GateKind::silu, ops::GateOrder::norm_first)
-                              : ops::rms_norm(tape, mixed.o, norm_(), eps_);
-    return ops::linear(tape, normed.reshape({x.size(0), x.size(1), o_.values() * s_.value_dim}), output_(), {});
+    const Tensor normed =
+        o_.output_gate ? ops::gated_rms_norm(tape, mixed.o, backbones::split_heads(parts[5], o_.values()), norm_(), eps_,
+                                             ops::GateKind::silu, ops::GateOrder::norm_first)
+                       : ops::rms_norm(tape, mixed.o, norm_(), eps_);
+    return ops::linear(tape, backbones::join_heads(normed), output_(), {});
   }
 
  private:
@@ -129,10 +119,7 @@ class GatedDeltaNet final : public Mixer {
   Tensor convolve(Tape& tape, const Tensor& x, const Parameter& weight, const char* name,
                   const SequenceContext& context, State* state) const {
     if (o_.short_conv == 0) return ops::silu(tape, x);
-    const auto result = ops::short_conv(tape, x, weight(), {}, true, state == nullptr ? Tensor() : state->get(name),
-                                        state != nullptr, context.starts);
-    if (state != nullptr) state->set(name, result.state);
-    return result.y;
+    return backbones::carried_conv(tape, x, weight(), {}, true, name, context, state);
   }
 
   Options o_;

@@ -16,9 +16,8 @@
 #include "core/ops/linear/linear.h"
 #include "core/ops/repeat/repeat.h"
 #include "core/ops/rms_norm/rms_norm.h"
-#include "core/ops/short_conv/short_conv.h"
 #include "core/plugin/manifest.h"
-#include "core/spec/json.h"
+#include "plugins/backbones/heads.h"
 
 namespace {
 
@@ -63,20 +62,16 @@ class Gla final : public Mixer {
     const MixerShape s = shape(o, dim);
     if (o.heads % s.kv_heads != 0)
       return "heads " + std::to_string(o.heads) + " is not a multiple of kv_heads " + std::to_string(s.kv_heads);
-    if (s.key_dim < 1 || s.key_dim * o.heads != std::llround(static_cast<double>(dim) * o.expand_k))
-      return "dim * expand_k = " + shortest(static_cast<double>(dim) * o.expand_k) + " does not split into " +
-             std::to_string(o.heads) + " equal heads";
-    if (s.value_dim < 1 || s.value_dim * o.heads != std::llround(static_cast<double>(dim) * o.expand_v))
-      return "dim * expand_v = " + shortest(static_cast<double>(dim) * o.expand_v) + " does not split into " +
-             std::to_string(o.heads) + " equal heads";
+    if (auto reason = backbones::uneven_heads("expand_k", dim, o.expand_k, o.heads)) return reason;
+    if (auto reason = backbones::uneven_heads("expand_v", dim, o.expand_v, o.heads)) return reason;
     if (o.gate_per == "plane" && s.key_dim % 2 != 0)
       return "gate_per plane needs an even width per key head, found " + std::to_string(s.key_dim);
     return std::nullopt;
   }
 
   static MixerShape shape(const Options& o, std::int64_t dim) {
-    return {dim, o.heads, o.kv_heads.value_or(o.heads), std::llround(static_cast<double>(dim) * o.expand_k) / o.heads,
-            std::llround(static_cast<double>(dim) * o.expand_v) / o.heads};
+    return {dim, o.heads, o.kv_heads.value_or(o.heads), backbones::head_width(dim, o.expand_k, o.heads),
+            backbones::head_width(dim, o.expand_v, o.heads)};
   }
 
   static Hook offers(const Options&) { return Hook::input | Hook::query_key; }
@@ -112,44 +107,34 @@ class Gla final : public Mixer {
     const Tensor x = contains(encoding.hook(), Hook::input) ? encoding.on_input(tape, input, context, state) : input;
     auto parts = tape.split(ops::linear(tape, x, inputs_(), {}), widths_);
     if (o_.short_conv > 0) {
-      parts[0] = convolve(tape, parts[0], q_conv_, "q_conv", context, state);
-      parts[1] = convolve(tape, parts[1], k_conv_, "k_conv", context, state);
-      parts[2] = convolve(tape, parts[2], v_conv_, "v_conv", context, state);
+      parts[0] = backbones::carried_conv(tape, parts[0], q_conv_(), {}, true, "q_conv", context, state);
+      parts[1] = backbones::carried_conv(tape, parts[1], k_conv_(), {}, true, "k_conv", context, state);
+      parts[2] = backbones::carried_conv(tape, parts[2], v_conv_(), {}, true, "v_conv", context, state);
     }
-    const auto heads = [&](const Tensor& t, std::int64_t count, std::int64_t width) {
-      return t.reshape({x.size(0), x.size(1), count, width});
-    };
-    QueryKey qk{heads(parts[0], s_.heads, s_.key_dim), heads(parts[1], s_.kv_heads, s_.key_dim)};
+    QueryKey qk{backbones::split_heads(parts[0], s_.heads), backbones::split_heads(parts[1], s_.kv_heads)};
     if (contains(encoding.hook(), Hook::query_key)) qk = encoding.on_query_key(tape, qk, x, context, state);
     qk.q = mapped(tape, o_.norm_q ? ops::l2_norm(tape, qk.q, 1e-6) : qk.q);
     qk.k = mapped(tape, o_.norm_k ? ops::l2_norm(tape, qk.k, 1e-6) : qk.k);
 
-    const Tensor logits = heads(ops::linear(tape, parts[3], gate_(), gate_bias_()), s_.kv_heads, gates_per_head());
+    const Tensor logits = backbones::split_heads(ops::linear(tape, parts[3], gate_(), gate_bias_()), s_.kv_heads);
     Tensor log_gate = ops::log_gate(tape, logits, 1.0 / o_.gate_divisor, o_.gate_clamp);
     if (o_.gate_per != "channel") log_gate = ops::repeat(tape, log_gate, s_.key_dim / gates_per_head());
     const double scale = 1.0 / std::sqrt(static_cast<double>(s_.key_dim));
-    const auto mixed = ops::gla(tape, qk.q, qk.k, heads(parts[2], s_.kv_heads, s_.value_dim), log_gate, scale,
+    const auto mixed = ops::gla(tape, qk.q, qk.k, backbones::split_heads(parts[2], s_.kv_heads), log_gate, scale,
                                 state == nullptr ? Tensor() : state->get("s"), state != nullptr, 0, context.starts);
     if (state != nullptr) state->set("s", mixed.state);
 
-    const Tensor normed = o_.output_gate ? ops::gated_rms_norm(tape, mixed.o, heads(parts[4], s_.heads, s_.value_dim), norm_(),
-                                                              eps_, ops::GateKind::silu, ops::GateOrder::norm_first)
-                                         : ops::rms_norm(tape, mixed.o, norm_(), eps_);
-    return ops::linear(tape, normed.reshape({x.size(0), x.size(1), s_.heads * s_.value_dim}), output_(), {});
+    const Tensor normed =
+        o_.output_gate ? ops::gated_rms_norm(tape, mixed.o, backbones::split_heads(parts[4], s_.heads), norm_(), eps_,
+                                             ops::GateKind::silu, ops::GateOrder::norm_first)
+                       : ops::rms_norm(tape, mixed.o, norm_(), eps_);
+    return ops::linear(tape, backbones::join_heads(normed), output_(), {});
   }
 
  private:
   std::int64_t gates_per_head() const {
     if (o_.gate_per == "head") return 1;
     return o_.gate_per == "plane" ? s_.key_dim / 2 : s_.key_dim;
-  }
-
-  Tensor convolve(Tape& tape, const Tensor& x, const Parameter& weight, const char* name, const SequenceContext& context,
-                  State* state) const {
-    const auto result = ops::short_conv(tape, x, weight(), {}, true, state == nullptr ? Tensor() : state->get(name),
-                                        state != nullptr, context.starts);
-    if (state != nullptr) state->set(name, result.state);
-    return result.y;
   }
 
   Tensor mapped(Tape& tape, const Tensor& x) const {

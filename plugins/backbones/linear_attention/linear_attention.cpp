@@ -17,7 +17,7 @@
 #include "core/ops/shared_head_linear/shared_head_linear.h"
 #include "core/ops/sum_norm/sum_norm.h"
 #include "core/plugin/manifest.h"
-#include "core/spec/json.h"
+#include "plugins/backbones/heads.h"
 
 namespace {
 
@@ -73,12 +73,8 @@ class LinearAttention final : public Mixer {
     const MixerShape s = shape(o, dim);
     if (o.heads % s.kv_heads != 0)
       return "heads " + std::to_string(o.heads) + " is not a multiple of kv_heads " + std::to_string(s.kv_heads);
-    if (s.key_dim < 1 || s.key_dim * o.heads != std::llround(static_cast<double>(dim) * o.expand_k))
-      return "dim * expand_k = " + shortest(static_cast<double>(dim) * o.expand_k) + " does not split into " +
-             std::to_string(o.heads) + " equal heads";
-    if (s.value_dim < 1 || s.value_dim * o.heads != std::llround(static_cast<double>(dim) * o.expand_v))
-      return "dim * expand_v = " + shortest(static_cast<double>(dim) * o.expand_v) + " does not split into " +
-             std::to_string(o.heads) + " equal heads";
+    if (auto reason = backbones::uneven_heads("expand_k", dim, o.expand_k, o.heads)) return reason;
+    if (auto reason = backbones::uneven_heads("expand_v", dim, o.expand_v, o.heads)) return reason;
     const FeatureMapOptions& map = o.feature_map;
     const std::string norm = o.norm_q ? "norm_q" : "norm_k";
     if (o.norm_q || o.norm_k) {
@@ -94,8 +90,8 @@ class LinearAttention final : public Mixer {
   }
 
   static MixerShape shape(const Options& o, std::int64_t dim) {
-    return {dim, o.heads, o.kv_heads.value_or(o.heads), std::llround(static_cast<double>(dim) * o.expand_k) / o.heads,
-            std::llround(static_cast<double>(dim) * o.expand_v) / o.heads};
+    return {dim, o.heads, o.kv_heads.value_or(o.heads), backbones::head_width(dim, o.expand_k, o.heads),
+            backbones::head_width(dim, o.expand_v, o.heads)};
   }
 
   static Hook offers(const Options&) { return Hook::input | Hook::query_key; }
@@ -130,10 +126,7 @@ class LinearAttention final : public Mixer {
                  State* state) const override {
     const Tensor x = contains(encoding.hook(), Hook::input) ? encoding.on_input(tape, input, context, state) : input;
     const auto parts = tape.split(ops::linear(tape, x, inputs_(), {}), widths_);
-    const auto heads = [&](const Tensor& t, std::int64_t count, std::int64_t width) {
-      return t.reshape({x.size(0), x.size(1), count, width});
-    };
-    QueryKey qk{heads(parts[0], s_.heads, s_.key_dim), heads(parts[1], s_.kv_heads, s_.key_dim)};
+    QueryKey qk{backbones::split_heads(parts[0], s_.heads), backbones::split_heads(parts[1], s_.kv_heads)};
     if (contains(encoding.hook(), Hook::query_key)) qk = encoding.on_query_key(tape, qk, x, context, state);
     qk.q = mapped(tape, qk.q, q_map_, context);
     qk.k = mapped(tape, qk.k, k_map_, context);
@@ -146,14 +139,14 @@ class LinearAttention final : public Mixer {
     const double scale = 1.0 / std::sqrt(static_cast<double>(s_.key_dim));  // of the width before the map
     const auto carried = [&](const char* name) { return state == nullptr ? Tensor() : state->get(name); };
     const auto mixed =
-        ops::linear_attention(tape, qk.q, qk.k, heads(parts[2], s_.kv_heads, s_.value_dim), log_decay, scale,
+        ops::linear_attention(tape, qk.q, qk.k, backbones::split_heads(parts[2], s_.kv_heads), log_decay, scale,
                               o_.normalises(), carried("s"), carried("z"), state != nullptr, context.starts);
     if (state != nullptr) {
       state->set("s", mixed.state);
       if (mixed.sum) state->set("z", mixed.sum);
     }
     const Tensor normed = ops::rms_norm(tape, mixed.o, norm_(), eps_);
-    return ops::linear(tape, normed.reshape({x.size(0), x.size(1), s_.heads * s_.value_dim}), output_(), {});
+    return ops::linear(tape, backbones::join_heads(normed), output_(), {});
   }
 
  private:

@@ -11,9 +11,8 @@
 #include "core/ops/gated_rms_norm/gated_rms_norm.h"
 #include "core/ops/linear/linear.h"
 #include "core/ops/linear_attention/linear_attention.h"
-#include "core/ops/short_conv/short_conv.h"
 #include "core/plugin/manifest.h"
-#include "core/spec/json.h"
+#include "plugins/backbones/heads.h"
 
 namespace {
 
@@ -36,20 +35,13 @@ class RetNet final : public Mixer {
   };
 
   static std::optional<std::string> refuses(const Options& o, std::int64_t dim) {
-    const MixerShape s = shape(o, dim);
-    const auto misfit = [&](const char* name, std::int64_t width, double expand) -> std::optional<std::string> {
-      const double all = static_cast<double>(dim) * expand;
-      if (width >= 1 && width * o.heads == std::llround(all)) return std::nullopt;
-      return std::string("dim * ") + name + " = " + shortest(all) + " does not split into " + std::to_string(o.heads) +
-             " equal heads";
-    };
-    if (const auto reason = misfit("expand_k", s.key_dim, o.expand_k)) return reason;
-    return misfit("expand_v", s.value_dim, o.expand_v);
+    if (auto reason = backbones::uneven_heads("expand_k", dim, o.expand_k, o.heads)) return reason;
+    return backbones::uneven_heads("expand_v", dim, o.expand_v, o.heads);
   }
 
   static MixerShape shape(const Options& o, std::int64_t dim) {
-    return {dim, o.heads, o.heads, std::llround(static_cast<double>(dim) * o.expand_k) / o.heads,
-            std::llround(static_cast<double>(dim) * o.expand_v) / o.heads};
+    return {dim, o.heads, o.heads, backbones::head_width(dim, o.expand_k, o.heads),
+            backbones::head_width(dim, o.expand_v, o.heads)};
   }
 
   static Hook offers(const Options&) { return Hook::input | Hook::query_key; }
@@ -77,34 +69,23 @@ class RetNet final : public Mixer {
     const Tensor x = contains(encoding.hook(), Hook::input) ? encoding.on_input(tape, input, context, state) : input;
     auto parts = tape.split(ops::linear(tape, x, inputs_(), {}), widths_);
     if (o_.short_conv > 0) {
-      parts[0] = convolve(tape, parts[0], q_conv_, "q_conv", context, state);
-      parts[1] = convolve(tape, parts[1], k_conv_, "k_conv", context, state);
-      parts[2] = convolve(tape, parts[2], v_conv_, "v_conv", context, state);
+      parts[0] = backbones::carried_conv(tape, parts[0], q_conv_(), {}, true, "q_conv", context, state);
+      parts[1] = backbones::carried_conv(tape, parts[1], k_conv_(), {}, true, "k_conv", context, state);
+      parts[2] = backbones::carried_conv(tape, parts[2], v_conv_(), {}, true, "v_conv", context, state);
     }
-    const auto heads = [&](const Tensor& t, std::int64_t width) {
-      return t.reshape({x.size(0), x.size(1), s_.heads, width});
-    };
-    QueryKey qk{heads(parts[0], s_.key_dim), heads(parts[1], s_.key_dim)};
+    QueryKey qk{backbones::split_heads(parts[0], s_.heads), backbones::split_heads(parts[1], s_.heads)};
     if (contains(encoding.hook(), Hook::query_key)) qk = encoding.on_query_key(tape, qk, x, context, state);
     const double scale = 1.0 / std::sqrt(static_cast<double>(s_.key_dim));
-    const auto mixed = ops::linear_attention(tape, qk.q, qk.k, heads(parts[2], s_.value_dim), decay_, scale, false,
-                                             state == nullptr ? Tensor() : state->get("s"), {}, state != nullptr,
+    const auto mixed = ops::linear_attention(tape, qk.q, qk.k, backbones::split_heads(parts[2], s_.heads), decay_, scale,
+                                             false, state == nullptr ? Tensor() : state->get("s"), {}, state != nullptr,
                                              context.starts);
     if (state != nullptr) state->set("s", mixed.state);
-    const Tensor normed = ops::gated_rms_norm(tape, mixed.o, heads(parts[3], s_.value_dim), norm_(), eps_,
+    const Tensor normed = ops::gated_rms_norm(tape, mixed.o, backbones::split_heads(parts[3], s_.heads), norm_(), eps_,
                                               ops::GateKind::silu, ops::GateOrder::norm_first);
-    return ops::linear(tape, normed.reshape({x.size(0), x.size(1), s_.heads * s_.value_dim}), output_(), {});
+    return ops::linear(tape, backbones::join_heads(normed), output_(), {});
   }
 
  private:
-  Tensor convolve(Tape& tape, const Tensor& x, const Parameter& weight, const char* name, const SequenceContext& context,
-                  State* state) const {
-    const auto result = ops::short_conv(tape, x, weight(), {}, true, state == nullptr ? Tensor() : state->get(name),
-                                        state != nullptr, context.starts);
-    if (state != nullptr) state->set(name, result.state);
-    return result.y;
-  }
-
   Options o_;
   MixerShape s_;
   double eps_;
