@@ -205,7 +205,7 @@ void Ablation::count_trial(TrialStatus status) {
   ++table_.expected;
   if (status == TrialStatus::done) ++table_.done;
   if (status == TrialStatus::diverged) ++table_.diverged;
-  if (status == TrialStatus::error) ++table_.failed;
+  if (is_failure(status)) ++table_.failed;
   if (status == TrialStatus::missing) ++table_.missing;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace phasor::analysis {
 namespace {
@@ -18,14 +19,15 @@ void flatten_into(const Json& value, const std::string& path, std::vector<std::p
   }
 }
 
+constexpr std::pair<TrialStatus, results::Status> of_records[] = {
+    {TrialStatus::done, results::Status::done},       {TrialStatus::diverged, results::Status::diverged},
+    {TrialStatus::error, results::Status::error},     {TrialStatus::oom, results::Status::oom},
+    {TrialStatus::crashed, results::Status::crashed}, {TrialStatus::timeout, results::Status::timeout},
+    {TrialStatus::lost, results::Status::lost}};
+
 TrialStatus status_of(results::Status status) {
-  switch (status) {
-    case results::Status::done:
-      return TrialStatus::done;
-    case results::Status::diverged:
-      return TrialStatus::diverged;
-    case results::Status::error:
-      return TrialStatus::error;
+  for (const auto& [ours, of_record] : of_records) {
+    if (of_record == status) return ours;
   }
   return TrialStatus::error;
 }
@@ -52,19 +54,17 @@ std::string stem_of(const std::string& file) {
 }  // namespace
 
 const char* to_text(TrialStatus status) {
-  switch (status) {
-    case TrialStatus::done:
-      return "done";
-    case TrialStatus::diverged:
-      return "diverged";
-    case TrialStatus::error:
-      return "error";
-    case TrialStatus::missing:
-      return "missing";
-    case TrialStatus::excluded:
-      return "excluded";
+  for (const auto& [ours, of_record] : of_records) {
+    if (ours == status) return results::to_text(of_record);
   }
-  return "";
+  return status == TrialStatus::missing ? "missing" : "excluded";
+}
+
+bool is_failure(TrialStatus status) {
+  for (const auto& [ours, of_record] : of_records) {
+    if (ours == status) return results::is_failure(of_record);
+  }
+  return false;
 }
 
 std::vector<std::pair<std::string, Json>> flatten_spec(const Json& spec) {

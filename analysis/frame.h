@@ -12,8 +12,10 @@
 
 namespace phasor::analysis {
 
-enum class TrialStatus { done, diverged, error, missing, excluded };
+/// Of a record (results/record.h), or of a cell without one.
+enum class TrialStatus { done, diverged, error, oom, crashed, timeout, lost, missing, excluded };
 const char* to_text(TrialStatus status);
+bool is_failure(TrialStatus status);  // error, oom, crashed, timeout, lost
 
 /// One expected trial, found or not.
 struct FrameRow {

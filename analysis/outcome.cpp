@@ -10,18 +10,9 @@
 namespace phasor::analysis {
 
 Outcome outcome_of(const FrameRow& row) {
-  switch (row.status) {
-    case TrialStatus::done:
-      return {Outcome::Kind::finite};
-    case TrialStatus::diverged:
-      return {Outcome::Kind::diverged};
-    case TrialStatus::error:
-      return {Outcome::Kind::failed};
-    case TrialStatus::missing:
-    case TrialStatus::excluded:
-      break;
-  }
-  return {Outcome::Kind::missing};
+  if (row.status == TrialStatus::done) return {Outcome::Kind::finite};
+  if (row.status == TrialStatus::diverged) return {Outcome::Kind::diverged};
+  return {is_failure(row.status) ? Outcome::Kind::failed : Outcome::Kind::missing};
 }
 
 Outcome outcome_of(const Frame& frame, const FrameRow& row, const Series& series, const At& at, Direction direction) {

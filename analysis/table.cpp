@@ -34,7 +34,8 @@ Table make_table(const results::Manifest& manifest, const results::Folder& folde
 
 std::vector<std::string> unfinished(const Table& table) {
   std::vector<std::string> lines;
-  for (const TrialStatus status : {TrialStatus::diverged, TrialStatus::error, TrialStatus::missing}) {
+  for (const TrialStatus status : {TrialStatus::diverged, TrialStatus::error, TrialStatus::oom, TrialStatus::crashed,
+                                   TrialStatus::timeout, TrialStatus::lost, TrialStatus::missing}) {
     for (const TrialLine& trial : table.trials) {
       if (trial.status != status || !trial.expected) continue;
       const std::string why = trial.message.empty() ? "" : ": " + trial.message;

@@ -85,7 +85,7 @@ int dispatch(const Arguments& all) {
 void print_error(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    fmt::print(stderr, "phasor: {}\n", text.substr(0, end));
+    std::fputs(fmt::format("phasor: {}\n", text.substr(0, end)).c_str(), stderr);  // print() throws where a log has no room
     text.remove_prefix(std::min(end + 1, text.size()));
   }
 }

@@ -1,22 +1,27 @@
 #include <atomic>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fmt/format.h>
 #include <optional>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/session.h"
+#include "core/base/error.h"
 #include "core/base/progress.h"
 #include "core/base/text.h"
 #include "experiments/checkpoint.h"
 #include "experiments/trial.h"
 #include "results/store.h"
 #include "sweeps/folder.h"
+#include "sweeps/lease.h"
 
 namespace phasor::cli {
 
@@ -25,13 +30,22 @@ namespace {
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "it is set in a signal handler");
 
-/// The first Ctrl-C ends the trial after its step, the second the process.
+/// The first Ctrl-C ends the trial after its step, the second the process. SIGTERM may come twice, from the runner and from
+/// the machine that goes, and both times asks for the checkpoint.
 void watch_interrupts() {
   struct sigaction action {};
   action.sa_handler = [](int) { interrupted = true; };
+  ::sigaction(SIGTERM, &action, nullptr);
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+/// What the process may ask for, so that beyond it the trial ends as oom and its neighbours notice nothing.
+void limit_memory(std::int64_t megabytes) {
+  const rlim_t bytes = static_cast<rlim_t>(megabytes) << 20;
+  const rlimit limit{bytes, bytes};
+  if (::setrlimit(RLIMIT_DATA, &limit) != 0)
+    throw UserError(fmt::format("--memory-mb {}: {}", megabytes, std::strerror(errno)));
 }
 
 /// A trial of a sweep does not outlive its runner, however that ends: otherwise the next one would do it twice.
@@ -96,15 +110,31 @@ results::TrialRecord train(const ExperimentSpec& spec, const std::string& comman
       progress.update(now.step, "evaluating " + now.phase);
     }
   };
-  const auto warn = [](const std::string& line) { fmt::print(stderr, "phasor: {}\n", line); };
+  // A log on a full disk must not end the trial: print() would throw.
+  const auto warn = [](const std::string& line) { std::fputs(fmt::format("phasor: {}\n", line).c_str(), stderr); };
   return run_trial(spec, {command, watch, [] { return interrupted.load(); }, warn, folder});
 }
 
+/// Stores the record. A trial of a sweep is stored once: by the runner that holds its lease, and only if nobody has done it.
+int store(const results::TrialRecord& record, const ExperimentSpec& spec, const std::string& folder,
+          const std::optional<std::int64_t>& lease) {
+  if (!lease) {
+    results::save(record, folder);
+  } else if (!sweeps::holds_lease(folder, record.id, *lease)) {
+    throw UserError("the result of " + record.id + " is not stored: another runner has taken the trial over meanwhile");
+  } else if (!results::save_new(record, folder)) {
+    fmt::print("there is a record of it already; this result is not stored\n");
+  }
+  drop_checkpoint(folder, record, spec.run.keep_checkpoint);
+  return print_record(record, folder);
+}
+
 std::string command_line(const std::string& file, const std::vector<std::string>& settings,
-                         const std::vector<std::string>& plugin_files) {
+                         const std::vector<std::string>& plugin_files, const std::optional<std::int64_t>& memory) {
   std::vector<std::string> words = {"phasor", "run", file};
   for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
   for (const std::string& plugin : plugin_files) words.insert(words.end(), {"--plugin", plugin});
+  if (memory) words.insert(words.end(), {"--memory-mb", std::to_string(*memory)});
   return shell_words(words);
 }
 
@@ -114,7 +144,7 @@ int run(const Arguments& arguments) {
   std::string file, folder = sweeps::default_folder("runs");
   std::vector<std::string> settings, plugin_files;
   bool force = false;
-  std::optional<std::int64_t> parent;
+  std::optional<std::int64_t> memory, parent, lease;
   Options options(
       "phasor run FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--out DIR] [--force]",
       "Trains one experiment and stores its record as DIR/<id>.h5; the id follows from the experiment alone.\n"
@@ -126,9 +156,12 @@ int run(const Arguments& arguments) {
   options.list("plugin", plugin_files, "FILE", plugin_help);
   options.text("out", folder, "folder of records; default results/data/runs");
   options.flag("force", force, "run again although there is a record, and replace it");
+  options.integer("memory-mb", memory, 1, "memory the process may ask for; default: no limit");
   options.hidden("child", parent);
+  options.hidden("lease", lease);
   if (!options.parse(arguments)) return exit_code::done;
   if (parent) follow_parent(*parent);
+  if (memory) limit_memory(*memory);
 
   const Plugins plugins(plugin_files);
   plugins.require();
@@ -145,7 +178,7 @@ int run(const Arguments& arguments) {
   if (force) remove_checkpoint(folder, trial.id);
   std::fflush(stdout);
   watch_interrupts();
-  const results::TrialRecord record = train(spec, command_line(file, settings, plugin_files), folder);
+  const results::TrialRecord record = train(spec, command_line(file, settings, plugin_files, memory), folder);
   if (interrupted && record.status == results::Status::error) {
     if (spec.run.checkpoint_every > 0)
       fmt::print("{}; the same command goes on from {}\n", record.message, checkpoint_file(folder, record.id));
@@ -153,8 +186,7 @@ int run(const Arguments& arguments) {
       fmt::print("{}; nothing was stored (run.checkpoint_every would keep what is done)\n", record.message);
     return exit_code::interrupted;
   }
-  results::save(record, folder);
-  return print_record(record, folder);
+  return store(record, spec, folder, lease);
 }
 
 }  // namespace phasor::cli

@@ -19,16 +19,15 @@ namespace {
 constexpr std::size_t most_troubles = 10;
 
 void print(const sweeps::SweepStatus& status) {
-  std::string runner = "no sweep runs here";
-  if (status.running) {
-    runner = "running";
-    if (status.process > 0) runner += fmt::format(", process {}", status.process);
-    if (status.jobs > 0) runner += fmt::format(", {} jobs", status.jobs);
-  }
-  fmt::print("{:<16} {}   {}\n", status.name, status.folder, runner);
+  fmt::print("{:<16} {}   {}\n", status.name, status.folder, status.running ? "running" : "no sweep runs here");
+  for (const sweeps::SweepStatus::Runner& runner : status.runners)
+    fmt::print("{:<16} process {} on {}, {} jobs, works on {}\n", "runner", runner.process, runner.host, runner.jobs,
+               runner.trials);
   fmt::print("{:<16} {}   queued {}   running {}   done {}   diverged {}   failed {}   missing {}\n", "trials",
              status.trials, status.queued, status.active, status.done, status.diverged, status.failed, status.missing);
   if (status.damaged > 0) fmt::print("{:<16} {} files are no whole records; those trials run again\n", "damaged", status.damaged);
+  if (status.lost_attempts > 0)
+    fmt::print("{:<16} {} attempts: their machine or runner went away; their logs are kept\n", "lost", status.lost_attempts);
   if (status.others > 0) fmt::print("{:<16} {} records belong to no cell of this sweep\n", "not counted", status.others);
   if (status.eta_seconds)
     fmt::print("{:<16} {}, by the {} trials measured here, {} each\n", "ETA", duration_text(*status.eta_seconds),
@@ -37,7 +36,7 @@ void print(const sweeps::SweepStatus& status) {
   for (std::size_t i = all > most_troubles ? all - most_troubles : 0; i < all; ++i) {
     const sweeps::Trouble& trouble = status.troubles[i];
     fmt::print("  {:<9} {}   {}\n            log    {}\n            rerun  {}\n",
-               trouble.status == results::Status::diverged ? "diverged" : "failed", trouble.name, trouble.message,
+               to_text(trouble.status), trouble.name, trouble.message,
                trouble.log, trouble.rerun);
   }
   if (all > most_troubles) fmt::print("            and {} before these; --json has all\n", all - most_troubles);

@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/phases.h"
 #include "cli/session.h"
+#include "core/base/error.h"
 #include "core/base/progress.h"
 #include "core/base/text.h"
 #include "sweeps/base_change.h"
@@ -70,12 +71,15 @@ int sweep(const Arguments& arguments) {
   std::string file, folder;
   std::vector<std::string> settings, plugin_files;
   std::optional<std::int64_t> jobs;
-  bool dry_run = false, retry_failed = false, retry_stale = false;
+  std::optional<std::int64_t> lease, attempts, grace;
+  bool dry_run = false, retry_failed = false, retry_stale = false, fail_fast = false, only_missing = false;
   Options options(
       "phasor sweep FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--out DIR] [--jobs N] [--dry-run]",
       "Trains every trial of a sweep that has no record yet, each in a process of its own. The same command\n"
-      "after an interruption runs what is missing. Ctrl-C lets running trials finish; twice ends them. With\n"
-      "\"confirm\" in the file, what the selection chooses is then run on the fresh seeds.\n"
+      "after an interruption runs what is missing; given twice at once, here or on another machine that sees the\n"
+      "folder, both share the work. Ctrl-C lets running trials finish, or stop at a checkpoint where they keep\n"
+      "them (run.checkpoint_every); twice ends them. SIGTERM stops all after their step. With \"confirm\" in the\n"
+      "file, what the selection chooses is then run on the fresh seeds.\n"
       "exit codes: 0 every trial has ended by itself (a diverged one too), 3 some failed or are missing,\n"
       "2 a mistake in a file or option (nothing was started), 130 running trials were ended");
   options.positional("sweep file", file, true);
@@ -84,9 +88,16 @@ int sweep(const Arguments& arguments) {
   options.text("out", folder, "folder of records; default results/data/NAME");
   options.integer("jobs", jobs, 1, "trials side by side; default: cores / threads of a trial");
   options.flag("dry-run", dry_run, "show what would run, start nothing");
-  options.flag("retry-failed", retry_failed, "run trials again that ended in an error");
+  options.flag("only-missing", only_missing, "run trials without a record; this is the default");
+  options.flag("retry-failed", retry_failed, "run trials again that ended as error, oom, crashed, timeout or lost");
   options.flag("retry-stale", retry_stale, "run trials again whose record is of another revision of core or plugins");
+  options.flag("fail-fast", fail_fast, "the first failure starts no new trial");
+  options.integer("lease", lease, 1, "seconds without a sign of life after which others take a trial over; default 60");
+  options.integer("attempts", attempts, 1, "lost attempts in a row after which a trial is recorded as lost; default 3");
+  options.integer("grace", grace, 0, "seconds from SIGTERM until running trials are ended; default 20");
   if (!options.parse(arguments)) return exit_code::done;
+  if (only_missing && (retry_failed || retry_stale))
+    throw UserError("--only-missing: found with --retry-failed or --retry-stale, expected without; leave one of them out");
 
   const Plugins plugins(plugin_files);
   plugins.require();
@@ -100,12 +111,12 @@ int sweep(const Arguments& arguments) {
   sweeps::require_same_base(folder, loaded, plugins.registry);
   const std::int64_t parallel = jobs.value_or(sweeps::default_jobs(loaded.expansion));
 
-  const sweeps::RunnerOptions chosen{folder, parallel, retry_failed, retry_stale, plugin_files};
+  sweeps::RunnerOptions chosen{folder, parallel, retry_failed, retry_stale, fail_fast, plugin_files};
+  chosen.lease_seconds = static_cast<double>(lease.value_or(60));
+  chosen.attempts = attempts.value_or(chosen.attempts);
+  chosen.grace_seconds = static_cast<double>(grace.value_or(20));
   if (dry_run) return show_plan(Phases(std::move(loaded), chosen, plugins.registry), chosen);
   sweeps::prepare_folder(folder);
-  const sweeps::FolderLock lock(folder);
-  lock.sign(parallel);
-  if (!lock.warning().empty()) fmt::print(stderr, "phasor: {}\n", lock.warning());
   Phases phases(std::move(loaded), chosen, plugins.registry);
   fmt::print("{} -> {}   {} trials, {} done, {} jobs\n", phases.sweep().spec.name, folder, phases.trials(),
              phases.trials() - phases.to_run(), parallel);

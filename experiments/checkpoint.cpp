@@ -147,4 +147,8 @@ void remove_checkpoint(const std::string& folder, const std::string& id) {
   std::filesystem::remove(folder + "/" + subfolder, ignored);  // only when it is empty
 }
 
+void drop_checkpoint(const std::string& folder, const results::TrialRecord& record, bool keep) {
+  if (!keep && !results::is_failure(record.status)) remove_checkpoint(folder, record.id);
+}
+
 }  // namespace phasor

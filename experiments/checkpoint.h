@@ -42,6 +42,9 @@ std::optional<Checkpoint> load_checkpoint(const std::string& folder, const resul
                                           std::string& warning);
 
 void remove_checkpoint(const std::string& folder, const std::string& id);
+/// For who has stored the record of a trial, and not before: then there is nothing to go on with, unless it failed. `keep`:
+/// run.keep_checkpoint.
+void drop_checkpoint(const std::string& folder, const results::TrialRecord& record, bool keep);
 std::string checkpoint_file(const std::string& folder, const std::string& id);
 
 }  // namespace phasor

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
@@ -119,9 +120,6 @@ class Run {
     for (const double value : final_values_) bits.add(value);
     bits.add(parameters.flat());
     record_.bits = bits.hex();
-    if (settings_.folder.empty() || spec_.run.keep_checkpoint) return;
-    if (record_.status == results::Status::done || record_.status == results::Status::diverged)
-      remove_checkpoint(settings_.folder, record_.id);
   }
 
  private:
@@ -257,16 +255,17 @@ results::TrialRecord run_trial(const ExperimentSpec& spec, const TrialSettings& 
   record.provenance.emplace_back("device", "cpu");
   record.provenance.emplace_back("command", settings.command);
   for (auto& fact : revisions_of(spec)) record.provenance.push_back(std::move(fact));
-  const auto fail = [&](const std::string& message) {
-    record.status = results::Status::error;
+  const auto fail = [&](const std::string& message, results::Status status = results::Status::error) {
+    record.status = status;
     record.message = message;
   };
   try {
     Run run(spec, record, settings);
     run.train();
     run.summarise();
-  } catch (const std::bad_alloc&) {
-    fail("out of memory");
+  } catch (const std::bad_alloc& error) {
+    const bool told = std::string_view(error.what()).starts_with("out of memory");  // with how much
+    fail(told ? error.what() : "out of memory", results::Status::oom);
   } catch (const std::exception& error) {
     fail(error.what());
   } catch (...) {

@@ -29,8 +29,8 @@ struct TrialSettings {
 };
 
 /// Trains, evaluates and returns the record; never throws for what goes wrong inside the trial: that is a status and a
-/// message. Goes on from a checkpoint where `folder` has one. With run.checkpoint_every an interrupted trial leaves one; a
-/// trial that has ended leaves none, unless run.keep_checkpoint.
+/// message. Goes on from a checkpoint where `folder` has one. With run.checkpoint_every it leaves one, also when it is interrupted;
+/// who has stored the record removes it, unless run.keep_checkpoint.
 results::TrialRecord run_trial(const ExperimentSpec& spec, const TrialSettings& settings);
 
 /// Facts of this build and machine: commit, dirty, host, processor, instruction_set, compiler, flags, libraries.

@@ -1,6 +1,7 @@
 #include "results/files.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,7 +9,10 @@
 #include <cctype>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <ctime>
+#include <filesystem>
 #include <string>
 #include <system_error>
 
@@ -77,12 +81,39 @@ int write_all(int descriptor, std::string_view bytes) {
   return 0;
 }
 
-int write_and_sync(const std::string& path, std::string_view bytes) {
+int write_to(const std::string& path, std::string_view bytes, Durable durable) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.number() < 0) return errno;
   if (const int error = write_all(file.number(), bytes)) return error;
-  if (::fsync(file.number()) != 0) return errno;
+  if (durable == Durable::yes && ::fsync(file.number()) != 0) return errno;
   return file.close() == 0 ? 0 : errno;  // network disks may report a full disk only here
+}
+
+/// Numbers of processes are not enough: another machine, or another container, has the same ones.
+std::string aside_of(const std::string& folder, const std::string& stem) {
+  std::uint32_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != sizeof random) random = static_cast<std::uint32_t>(::time(nullptr));
+  char ending[40];
+  std::snprintf(ending, sizeof ending, ".%d.%08x.tmp", static_cast<int>(::getpid()), random);
+  return folder + "/." + stem + ending;
+}
+
+void sync_folder(const std::string& folder, const std::string& target) {
+  const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some network file systems do not sync folders (EINVAL); the rename is as durable there as it can be.
+  if (directory.number() >= 0 && ::fsync(directory.number()) != 0 && errno != EINVAL) cannot_write(target, errno);
+}
+
+/// Gives a file its name if nobody has it: 0, EEXIST or another error.
+int name_new(const std::string& aside, const std::string& target) {
+  if (::link(aside.c_str(), target.c_str()) == 0) return 0;
+  const int error = errno;
+  struct stat status {};
+  // A network disk may have done it and lost its answer, then found it done when asked again.
+  if (error == EEXIST && ::stat(aside.c_str(), &status) == 0 && status.st_nlink == 2) return 0;
+  if (error != EPERM && error != EOPNOTSUPP && error != ENOSYS) return error;
+  // A file system without hard links.
+  return ::renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -120,16 +151,35 @@ void write_named(const std::string& path, std::string_view bytes) {
 
 void write_whole(const std::string& folder, const std::string& name, const std::string& stem, std::string_view bytes) {
   const std::string target = folder + "/" + name;
-  const std::string aside = folder + "/." + stem + "." + std::to_string(::getpid()) + ".tmp";
-  int error = write_and_sync(aside, bytes);
+  const std::string aside = aside_of(folder, stem);
+  int error = write_to(aside, bytes, Durable::yes);
   if (error == 0 && ::rename(aside.c_str(), target.c_str()) != 0) error = errno;
   if (error != 0) {
     ::unlink(aside.c_str());
     cannot_write(target, error);
   }
-  const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some network file systems do not sync folders (EINVAL); the rename is as durable there as it can be.
-  if (directory.number() >= 0 && ::fsync(directory.number()) != 0 && errno != EINVAL) cannot_write(target, errno);
+  sync_folder(folder, target);
+}
+
+bool write_new(const std::string& folder, const std::string& name, const std::string& stem, std::string_view bytes,
+               Durable durable) {
+  const std::string target = folder + "/" + name;
+  const std::string aside = aside_of(folder, stem);
+  int error = write_to(aside, bytes, durable);
+  if (error == 0) error = name_new(aside, target);
+  ::unlink(aside.c_str());
+  if (error == EEXIST) return false;
+  if (error != 0) cannot_write(target, error);
+  if (durable == Durable::yes) sync_folder(folder, target);
+  return true;
+}
+
+void remove_asides(const std::string& folder, const std::string& stem) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("." + stem + ".") && name.ends_with(".tmp")) ::unlink(entry.path().c_str());
+  }
 }
 
 }  // namespace phasor::results

@@ -12,8 +12,16 @@ std::string read_file(const std::string& path);
 void write_named(const std::string& path, std::string_view bytes);
 
 /// Writes `<folder>/<name>` so that a reader sees the old file, the new file or none, whatever happens in between: the
-/// bytes go to `<folder>/.<stem>.<pid>.tmp`, reach the disk, and are renamed; then the folder reaches the disk too.
-/// UserError naming the path when there is no room, no permission or no folder; nothing is left behind then.
+/// bytes go to `<folder>/.<stem>.<pid>.<random>.tmp`, reach the disk, and are renamed; then the folder reaches the disk
+/// too. UserError naming the path when there is no room, no permission or no folder; nothing is left behind then.
 void write_whole(const std::string& folder, const std::string& name, const std::string& stem, std::string_view bytes);
+
+/// The same, but only where there is no such file yet: false, and nothing is changed, when there is one, whoever made it
+/// and on whatever machine. Of several at once one succeeds. What need not outlive the machine does not wait for the disk.
+enum class Durable { no, yes };
+bool write_new(const std::string& folder, const std::string& name, const std::string& stem, std::string_view bytes, Durable);
+
+/// Removes what writers of `stem` left aside when they were killed.
+void remove_asides(const std::string& folder, const std::string& stem);
 
 }  // namespace phasor::results

@@ -10,8 +10,18 @@
 namespace phasor::results {
 
 /// How a trial ended. All of these are terminal: a rerun of the sweep does not repeat them unless told to.
-enum class Status { done, diverged, error };
+enum class Status {
+  done,
+  diverged,  // loss or gradient not finite
+  error,     // what went wrong, the trial could say itself
+  oom,       // no memory: beyond its limit, or the machine's
+  crashed,   // a signal ended its process
+  timeout,   // took longer than its limit
+  lost,      // several times in a row the machine or the runner went away while it ran
+};
 const char* to_text(Status status);
+/// Ended without numbers; `--retry-failed` runs it again. A divergence is a result.
+inline bool is_failure(Status status) { return status != Status::done && status != Status::diverged; }
 
 /// One logged training step. `loss` is the mean over the supervised tokens of the step's batch, before the update.
 struct StepLog {

@@ -18,13 +18,14 @@ namespace {
 constexpr std::int64_t format_version = 1;
 
 constexpr std::pair<Status, const char*> status_names[] = {
-    {Status::done, "done"}, {Status::diverged, "diverged"}, {Status::error, "error"}};
+    {Status::done, "done"},       {Status::diverged, "diverged"}, {Status::error, "error"}, {Status::oom, "oom"},
+    {Status::crashed, "crashed"}, {Status::timeout, "timeout"},   {Status::lost, "lost"}};
 
 Status status_of(const std::string& text) {
   for (const auto& [status, name] : status_names) {
     if (text == name) return status;
   }
-  throw h5::Failure("status is \"" + text + "\", expected done, diverged or error");
+  throw h5::Failure("status is \"" + text + "\", expected done, diverged, error, oom, crashed, timeout or lost");
 }
 
 /// One member of every entry, as a column.
@@ -160,6 +161,13 @@ std::string try_load(const std::string& file, const std::string& id, TrialRecord
   return "";
 }
 
+std::string image_of(const TrialRecord& record) {
+  PHASOR_CHECK(!record.id.empty() && record.id.find('/') == std::string::npos, "a trial needs an id to be saved");
+  h5::Writer file;
+  write_record(file, record);
+  return file.image();
+}
+
 }  // namespace
 
 const char* to_text(Status status) {
@@ -208,10 +216,11 @@ TrialRecord read_record(const h5::Reader& file) {
 }
 
 void save(const TrialRecord& record, const std::string& folder) {
-  PHASOR_CHECK(!record.id.empty() && record.id.find('/') == std::string::npos, "a trial needs an id to be saved");
-  h5::Writer file;
-  write_record(file, record);
-  write_whole(folder, record.id + ".h5", record.id, file.image());
+  write_whole(folder, record.id + ".h5", record.id, image_of(record));
+}
+
+bool save_new(const TrialRecord& record, const std::string& folder) {
+  return write_new(folder, record.id + ".h5", record.id, image_of(record), Durable::yes);
 }
 
 TrialRecord load(const std::string& file) {

@@ -12,6 +12,8 @@ namespace phasor::results {
 /// Writes `<folder>/<id>.h5`: built in memory, written aside, fsync'ed, renamed. UserError naming the path when the
 /// folder cannot be written.
 void save(const TrialRecord& record, const std::string& folder);
+/// The same when there is no file of that name yet; false, and nothing is changed, when there is one.
+bool save_new(const TrialRecord& record, const std::string& folder);
 
 /// The same into and from a file that holds more than a record (a checkpoint). `read` throws h5::Failure.
 void write_record(h5::Writer& file, const TrialRecord& record);

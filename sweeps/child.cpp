@@ -44,8 +44,7 @@ struct Plan {
 std::string to_text(const Exit& exit) {
   if (!exit.by_signal) return "exit code " + std::to_string(exit.number);
   const char* name = ::strsignal(exit.number);
-  return "killed by signal " + std::to_string(exit.number) + (name ? " (" + std::string(name) + ")" : "") +
-         (exit.number == SIGKILL ? ", perhaps for want of memory" : "");
+  return "killed by signal " + std::to_string(exit.number) + (name ? " (" + std::string(name) + ")" : "");
 }
 
 pid_t start_self(const std::vector<std::string>& arguments, const std::string& log) {
@@ -85,6 +84,8 @@ void kill_group(pid_t process) {
   ::kill(-process, SIGKILL);
   ::kill(process, SIGKILL);
 }
+
+void ask_to_end(pid_t process) { ::kill(process, SIGTERM); }
 
 std::string last_line(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);

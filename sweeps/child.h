@@ -12,8 +12,10 @@ struct Exit {
   bool by_signal = false;
   int number = 0;  // of the signal, or the exit code
 };
-/// "exit code 1", "killed by signal 9 (Killed), perhaps for want of memory"
+/// "exit code 1", "killed by signal 9 (Killed)"
 std::string to_text(const Exit& exit);
+/// Exit code of a trial that was asked to end and did, with a checkpoint where it keeps them.
+inline constexpr int interrupted_code = 130;
 
 /// This program again, in a process group of its own, so that Ctrl-C in the terminal reaches only us. Nothing to read
 /// on standard input; both outputs go to a file, made anew. UserError when it cannot be started.
@@ -24,6 +26,8 @@ std::optional<Exit> ended(pid_t process);
 
 /// Ends the whole process group at once.
 void kill_group(pid_t process);
+/// Asks the process to end: a trial does after its step.
+void ask_to_end(pid_t process);
 
 /// Last line of a file that is not empty, at most 200 characters, or "".
 std::string last_line(const std::string& file);

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <set>
-#include <sys/file.h>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -36,39 +36,22 @@ void prepare_folder(const std::string& folder) {
   if (!wrote) refuse(folder, std::strerror(cause));
 }
 
-FolderLock::FolderLock(const std::string& folder) {
-  const std::string file = folder + "/.lock";
-  descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) refuse(folder, std::string(std::strerror(errno)) + " (.lock)");
-  // `phasor status` holds it too, for a moment.
-  for (int attempt = 0; attempt < 5; ++attempt) {
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-    if (errno != EWOULDBLOCK) break;
-    ::usleep(20'000);
-    errno = EWOULDBLOCK;
-  }
-  if (errno == EWOULDBLOCK) {
-    ::close(descriptor_);
-    throw UserError(folder +
-                    ": another phasor sweep is running there; wait for it, or choose another folder with --out");
-  }
-  warning_ = folder + ": no file locks there (" + std::strerror(errno) + "); do not start a second sweep in it";
-}
-
-FolderLock::~FolderLock() { ::close(descriptor_); }
-
-void FolderLock::sign(std::int64_t jobs) const {
-  const std::string text = "process " + std::to_string(::getpid()) + " jobs " + std::to_string(jobs) + "\n";
-  // Only a courtesy: a disk without room for it must not stop a sweep.
-  if (::ftruncate(descriptor_, 0) != 0) return;
-  [[maybe_unused]] const ssize_t written = ::pwrite(descriptor_, text.data(), text.size(), 0);
+std::optional<Stamp> stamp_of(const std::string& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return std::nullopt;
+  return Stamp{status.st_ino, static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec,
+               status.st_size};
 }
 
 FolderState read_folder(const std::string& folder, const Expansion& expansion) {
   FolderState state;
   if (!std::filesystem::exists(folder)) return state;
   std::set<std::string> expected, perhaps;
-  for (const Trial& trial : expansion.trials) expected.insert(trial.id);
+  for (const Trial& trial : expansion.trials) {
+    expected.insert(trial.id);
+    // Before the file is read: what somebody else puts there later is not what we have seen.
+    if (const auto stamp = stamp_of(folder + "/" + trial.id + ".h5")) state.stamps[trial.id] = *stamp;
+  }
   for (const Expansion::Fresh& fresh : expansion.fresh) perhaps.insert(fresh.trial.id);  // while the selection is not complete
   const results::Folder found = results::load_folder(folder);
   for (const results::TrialRecord& record : found.records) {

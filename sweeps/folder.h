@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,23 +15,14 @@ namespace phasor::sweeps {
 /// UserError naming the folder and the cause.
 void prepare_folder(const std::string& folder);
 
-/// Held while a sweep runs: two runners in one folder would do everything twice. Released when the process ends,
-/// however it ends.
-class FolderLock {
- public:
-  /// UserError when another runner holds it. Where the file system has no locks, `warning` says so and nothing is held.
-  explicit FolderLock(const std::string& folder);
-  ~FolderLock();
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-  const std::string& warning() const { return warning_; }
-  /// Says in the lock file who holds it and how many trials run side by side; for `phasor status`.
-  void sign(std::int64_t jobs) const;
-
- private:
-  int descriptor_ = -1;
-  std::string warning_;
+/// Tells one file of a name from the next: records are only ever replaced.
+struct Stamp {
+  std::uint64_t file = 0;
+  std::int64_t time = 0, bytes = 0;
+  bool operator==(const Stamp&) const = default;
 };
+/// Nothing when there is no such file.
+std::optional<Stamp> stamp_of(const std::string& file);
 
 /// A record whose numbers were made by another revision of the core or of a plugin than the one that is here.
 struct Stale {
@@ -41,6 +33,7 @@ struct Stale {
 /// What a folder holds of a sweep.
 struct FolderState {
   std::map<std::string, results::Status> ended;  // of the sweep's trials, by id
+  std::map<std::string, Stamp> stamps;           // of the sweep's trials that have a file, whole or not
   std::vector<results::Damaged> damaged;         // of the sweep's trials: run again
   std::vector<double> seconds;                   // what finished trials took
   std::int64_t others = 0;                       // records that belong to no cell

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <deque>
 #include <exception>
 #include <filesystem>
 #include <map>
@@ -10,23 +11,35 @@
 #include <sched.h>
 #include <set>
 #include <unistd.h>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "results/files.h"
 #include "results/store.h"
 #include "sweeps/child.h"
+#include "sweeps/lease.h"
+#include "sweeps/verdict.h"
 
 namespace phasor::sweeps {
 
 namespace {
 
 using results::Status;
+using Clock = std::chrono::steady_clock;
+
+constexpr double look_seconds = 0.5;  // between two looks at trials that others work on
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 struct Running {
   std::size_t trial = 0;
-  pid_t process = 0;
   std::string log;
+  Lease lease;
+  pid_t process = 0;
+  Clock::time_point begin = Clock::now();
+  std::int64_t oom_kills = kernel_oom_kills();  // before it
+  Ended ended = Ended::not_by_us;
 };
 
 /// The first 8 digits of the id, or all where two trials of the sweep would share a log.
@@ -36,7 +49,7 @@ std::vector<std::string> log_names(const Expansion& expansion) {
   std::vector<std::string> names;
   for (const Trial& trial : expansion.trials) {
     const std::string head = trial.id.substr(0, 8);
-    names.push_back((uses[head] > 1 ? trial.id : head) + ".log");
+    names.push_back(uses[head] > 1 ? trial.id : head);
   }
   return names;
 }
@@ -45,117 +58,214 @@ class Runner {
  public:
   Runner(const Sweep& sweep, const FolderState& state, const RunnerOptions& options, Progress::Output output)
       : expansion_(sweep.expansion),
+        limits_(sweep.spec.limits),
         options_(options),
-        queue_(to_run(expansion_, state, options)),
+        seen_(state.stamps),
         logs_(log_names(expansion_)),
         ended_(state.ended),
+        leases_(options.folder, options.lease_seconds, options.jobs),
         progress_(sweep.spec.name, static_cast<std::int64_t>(expansion_.trials.size()),
-                  static_cast<std::int64_t>(expansion_.trials.size() - queue_.size()), std::move(output)) {
-    std::reverse(queue_.begin(), queue_.end());  // the next one is at the back
-    for (const std::size_t trial : queue_) ended_.erase(expansion_.trials[trial].id);
+                  static_cast<std::int64_t>(expansion_.trials.size() - to_run(expansion_, state, options).size()),
+                  std::move(output)) {
+    for (const std::size_t trial : to_run(expansion_, state, options)) {
+      queue_.push_back(trial);
+      ended_.erase(expansion_.trials[trial].id);
+    }
   }
 
   RunSummary run();
 
  private:
-  void start_next();
-  bool reap();
+  void fill_slots();
+  void take(std::size_t trial);
+  void start(std::size_t trial, const Lease& lease);
+  bool has_ended(std::size_t trial);
+  void keep_leases();
+  void end_overdue();
   void on_signal(int signal);
+  void end_all(Ended reason);
+  void reap();
   void finish(const Running& child, const Exit& exit);
-  void record_failure(const Running& child, const Exit& exit);
-  void tell(const Running& child, Status status, const std::string& message);
+  void record(const Running& child, const Verdict& verdict);
+  void ended(const Running& child, Status status, const std::string& message);
   void show();
+  RunSummary summary() const;
+
   std::vector<std::string> rerun_command(std::size_t trial) const;
+  std::string name_of(std::size_t trial) const {
+    return cell_name(expansion_.manifest, expansion_.manifest.trials[expansion_.first_cell[trial]]);
+  }
   std::string file_of(std::size_t trial, const char* ending) const {
     return options_.folder + "/" + expansion_.trials[trial].id + ending;
   }
-  std::int64_t count(Status status) const {
-    return std::count_if(ended_.begin(), ended_.end(), [&](const auto& e) { return e.second == status; });
+  template <class Which>
+  std::int64_t count(Which which) const {
+    return std::count_if(ended_.begin(), ended_.end(), [&](const auto& e) { return which(e.second); });
+  }
+  bool keeps_checkpoints(std::size_t trial) const {
+    const Json* every = expansion_.trials[trial].spec.at_path("run.checkpoint_every");
+    return every != nullptr && every->is_integer() && every->as_integer() > 0;
   }
 
   const Expansion& expansion_;
+  const Limits limits_;
   const RunnerOptions& options_;
-  std::vector<std::size_t> queue_;
-  std::vector<std::string> logs_;
-  std::map<std::string, Status> ended_;
+  const std::map<std::string, Stamp> seen_;  // files that were there before: damaged, or to be replaced
+  const std::vector<std::string> logs_;
+  std::map<std::string, Status> ended_;      // by id, whoever ran it
+  std::deque<std::size_t> queue_;            // trials to try
+  std::vector<std::size_t> elsewhere_;       // that others hold
   std::vector<Running> running_;
+  Leases leases_;
   Progress progress_;
-  int interrupts_ = 0;
+  Clock::time_point looked_ = Clock::now(), beaten_ = Clock::now();
+  std::optional<Clock::time_point> asked_to_end_;
   std::int64_t started_ = 0;
+  int interrupts_ = 0;
+  bool stopping_ = false, killed_ = false, told_waiting_ = false;
 };
 
 std::vector<std::string> Runner::rerun_command(std::size_t trial) const {
   std::vector<std::string> words = {"phasor", "run", file_of(trial, ".json")};
   for (const std::string& plugin : options_.plugin_files) words.insert(words.end(), {"--plugin", plugin});
+  if (limits_.memory_mb > 0) words.insert(words.end(), {"--memory-mb", std::to_string(limits_.memory_mb)});
   return words;
 }
 
-void Runner::start_next() {
-  const std::size_t trial = queue_.back();
-  queue_.pop_back();
-  const Trial& chosen = expansion_.trials[trial];
-  Running child{trial, 0, options_.folder + "/logs/" + logs_[trial]};
+/// Whether the trial has a record that this runner is not to replace.
+bool Runner::has_ended(std::size_t trial) {
+  const std::string& id = expansion_.trials[trial].id;
+  const std::optional<Stamp> stamp = stamp_of(file_of(trial, ".h5"));
+  const auto before = seen_.find(id);
+  if (!stamp || (before != seen_.end() && *stamp == before->second)) return false;
   try {
+    ended_[id] = results::load(file_of(trial, ".h5")).status;
+  } catch (const UserError&) {
+    return false;  // damaged meanwhile
+  }
+  return true;
+}
+
+void Runner::take(std::size_t trial) {
+  if (has_ended(trial)) return;
+  Running attempt{trial, options_.folder + "/logs/" + logs_[trial] + ".log", {}};
+  try {
+    const bool replaces = stamp_of(file_of(trial, ".h5")).has_value();
+    const std::optional<Lease> lease = leases_.acquire(expansion_.trials[trial].id, replaces);
+    if (!lease) {
+      elsewhere_.push_back(trial);
+      return;
+    }
+    attempt.lease = *lease;
+    if (has_ended(trial)) {  // between the first look and the lease
+      leases_.release(*lease);
+      return;
+    }
     // A record that is there now is damaged or is to be replaced; it must not pass for what this run made.
     std::filesystem::remove(file_of(trial, ".h5"));
-    results::write_whole(options_.folder, chosen.id + ".json", chosen.id, chosen.spec.pretty() + "\n");
-    std::vector<std::string> command = rerun_command(trial);
-    command.insert(command.end(), {"--out", options_.folder, "--child", std::to_string(::getpid())});
-    child.process = start_self(command, child.log);
-    ++started_;
-    running_.push_back(std::move(child));
+    if (lease->lost >= options_.attempts) {
+      record(attempt, {Status::lost, std::to_string(lease->lost) + " attempts in a row did not come back, the last by " +
+                                         lease->last + "; their logs are " + logs_[trial] + ".lost*.log"});
+      leases_.release(*lease);
+    } else {
+      start(trial, *lease);
+    }
   } catch (const std::exception& error) {
-    ended_[chosen.id] = Status::error;
-    tell(child, Status::error, error.what());
+    if (attempt.lease.token != 0) leases_.release(attempt.lease);
+    ended(attempt, Status::error, error.what());  // failed, not missing, even where a full disk takes no record of it
   }
 }
 
-/// What the process of a trial could not say itself.
-void Runner::record_failure(const Running& child, const Exit& exit) {
-  const std::string line = last_line(child.log);
-  results::TrialRecord record;
-  record.id = expansion_.trials[child.trial].id;
-  record.spec = expansion_.trials[child.trial].spec;
-  record.status = Status::error;
-  record.message =
-      (exit.by_signal ? "" : "ended without a record, ") + to_text(exit) + (line.empty() ? "" : ": " + line);
-  record.provenance = {{"command", shell_words(rerun_command(child.trial))}};
-  std::string unsaved;
-  ended_[record.id] = record.status;  // failed, not missing, even where a full disk takes no record of it
-  try {
-    results::save(record, options_.folder);
-  } catch (const UserError& error) {
-    unsaved = std::string("; not recorded: ") + error.what();
+void Runner::start(std::size_t trial, const Lease& lease) {
+  const Trial& chosen = expansion_.trials[trial];
+  Running child{trial, options_.folder + "/logs/" + logs_[trial] + ".log", lease};
+  if (lease.number > 1) {  // what the attempt that was lost left behind
+    results::remove_asides(options_.folder, chosen.id);
+    results::remove_asides(options_.folder + "/checkpoints", chosen.id);
+    std::error_code ignored;
+    std::filesystem::rename(child.log, options_.folder + "/logs/" + logs_[trial] + ".lost" + std::to_string(lease.number - 1) + ".log",
+                            ignored);
   }
-  tell(child, record.status, record.message + unsaved);
+  results::write_whole(options_.folder, chosen.id + ".json", chosen.id, chosen.spec.pretty() + "\n");
+  std::vector<std::string> command = rerun_command(trial);
+  command.insert(command.end(), {"--out", options_.folder, "--child", std::to_string(::getpid()), "--lease",
+                                 std::to_string(lease.token)});
+  child.process = start_self(command, child.log);
+  ++started_;
+  running_.push_back(std::move(child));
 }
 
-void Runner::finish(const Running& child, const Exit& exit) {
-  std::optional<results::TrialRecord> record;
-  try {
-    record = results::load(file_of(child.trial, ".h5"));
-  } catch (const UserError&) {
-    if (interrupts_ < 2) record_failure(child, exit);
+/// Starts what is free until every slot is taken. Trials of others are looked at again now and then: they may have ended,
+/// or their runner may.
+void Runner::fill_slots() {
+  if (stopping_ || static_cast<std::int64_t>(running_.size()) >= options_.jobs) return;
+  if (seconds_since(looked_) > look_seconds) {
+    looked_ = Clock::now();
+    queue_.insert(queue_.end(), elsewhere_.begin(), elsewhere_.end());
+    elsewhere_.clear();
+  }
+  while (!stopping_ && !queue_.empty() && static_cast<std::int64_t>(running_.size()) < options_.jobs) {
+    const std::size_t trial = queue_.front();
+    queue_.pop_front();
+    take(trial);
+  }
+  if (running_.empty() && !elsewhere_.empty() && !std::exchange(told_waiting_, true)) {
+    progress_.note("waiting for " + std::to_string(elsewhere_.size()) + " trials that other runners work on");
+  }
+}
+
+void Runner::keep_leases() {
+  if (seconds_since(beaten_) < options_.lease_seconds / 4) return;
+  beaten_ = Clock::now();
+  for (Running& child : running_) {
+    if (child.ended != Ended::not_by_us || leases_.beat(child.lease)) continue;
+    child.ended = Ended::lease_lost;
+    kill_group(child.process);
+  }
+}
+
+void Runner::end_all(Ended reason) {
+  for (Running& child : running_) {
+    if (child.ended == Ended::not_by_us) child.ended = reason;
+    kill_group(child.process);
+  }
+}
+
+void Runner::end_overdue() {
+  for (Running& child : running_) {
+    const bool late = limits_.seconds > 0 && seconds_since(child.begin) > static_cast<double>(limits_.seconds);
+    if (!late || child.ended != Ended::not_by_us) continue;
+    child.ended = Ended::over_time;
+    kill_group(child.process);
+  }
+  if (asked_to_end_ && seconds_since(*asked_to_end_) > options_.grace_seconds) end_all(Ended::stopped);
+}
+
+void Runner::on_signal(int signal) {
+  if (signal == 0 || signal == SIGCHLD) return;
+  stopping_ = true;
+  if (signal == SIGINT && ++interrupts_ > 1) {
+    killed_ = true;
+    end_all(Ended::stopped);
     return;
   }
-  ended_[record->id] = record->status;
-  if (record->status != Status::done) tell(child, record->status, record->message);
+  const bool all = signal != SIGINT;  // SIGTERM, SIGHUP: the machine goes, or the place on it
+  for (const Running& child : running_)
+    if (all || keeps_checkpoints(child.trial)) ask_to_end(child.process);
+  const std::string count = std::to_string(running_.size());
+  if (all && !asked_to_end_) {
+    killed_ = true;
+    asked_to_end_ = Clock::now();
+    progress_.note("stopping: " + count + " running trials stop after their step");
+  } else if (!all) {
+    progress_.note("stopping: " + count + " running trials finish, or stop at a checkpoint where they keep them, no new one " +
+                   "starts; Ctrl-C again ends them at once");
+  }
 }
 
-void Runner::tell(const Running& child, Status status, const std::string& message) {
-  const results::Manifest& manifest = expansion_.manifest;
-  const std::string name = cell_name(manifest, manifest.trials[expansion_.first_cell[child.trial]]);
-  const std::string word = status == Status::diverged ? "diverged" : "failed  ";
-  std::vector<std::string> rerun = rerun_command(child.trial);
-  rerun.insert(rerun.end(), {"--out", options_.folder, "--force"});
-  progress_.note("  " + word + "  " + name + "   " + message + "\n            log    " + child.log +
-                 "\n            rerun  " + shell_words(rerun));
-}
-
-bool Runner::reap() {
-  bool any = false;
+void Runner::reap() {
   for (std::size_t i = 0; i < running_.size();) {
-    const std::optional<Exit> exit = ended(running_[i].process);
+    const std::optional<Exit> exit = sweeps::ended(running_[i].process);
     if (!exit) {
       ++i;
       continue;
@@ -163,52 +273,99 @@ bool Runner::reap() {
     const Running child = running_[i];
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
     finish(child, *exit);
-    any = true;
   }
-  return any;
 }
 
-void Runner::on_signal(int signal) {
-  if (signal == 0 || signal == SIGCHLD) return;
-  interrupts_ = signal == SIGINT ? interrupts_ + 1 : 2;
-  if (interrupts_ == 1) {
-    progress_.note("stopping: " + std::to_string(running_.size()) +
-                   " running trials finish, no new one starts; Ctrl-C again ends them at once");
-  } else {
-    for (const Running& child : running_) kill_group(child.process);
+void Runner::finish(const Running& child, const Exit& exit) {
+  const std::string& id = expansion_.trials[child.trial].id;
+  const bool ours = child.ended != Ended::lease_lost && leases_.beat(child.lease);
+  if (exit.by_signal && ours) {
+    results::remove_asides(options_.folder, id);
+    results::remove_asides(options_.folder + "/checkpoints", id);
   }
+  std::optional<results::TrialRecord> stored;
+  try {
+    stored = results::load(file_of(child.trial, ".h5"));
+  } catch (const UserError&) {
+  }
+  if (stored) {
+    ended(child, stored->status, stored->message);
+  } else if (!ours) {
+    progress_.note("  taken over  " + name_of(child.trial) + "   another runner works on it: this one gave no sign of life for " +
+                   std::to_string(static_cast<std::int64_t>(options_.lease_seconds)) + " s");
+    elsewhere_.push_back(child.trial);
+  } else if (child.ended != Ended::stopped && !was_interrupted(exit)) {
+    record(child, verdict_of(exit, child.ended, limits_, last_line(child.log), kernel_oom_kills() > child.oom_kills));
+  }
+  leases_.release(child.lease);
+}
+
+/// What the process of a trial could not say itself.
+void Runner::record(const Running& child, const Verdict& verdict) {
+  results::TrialRecord record;
+  record.id = expansion_.trials[child.trial].id;
+  record.spec = expansion_.trials[child.trial].spec;
+  record.status = verdict.status;
+  record.message = verdict.message;
+  record.provenance = {{"command", shell_words(rerun_command(child.trial))}};
+  std::string unsaved;
+  try {
+    results::save_new(record, options_.folder);
+  } catch (const UserError& error) {
+    unsaved = std::string("; not recorded: ") + error.what();
+  }
+  ended(child, record.status, record.message + unsaved);
+}
+
+/// Counts a trial, and tells what did not end well.
+void Runner::ended(const Running& child, Status status, const std::string& message) {
+  ended_[expansion_.trials[child.trial].id] = status;
+  if (status == Status::done) return;
+  if (options_.fail_fast && results::is_failure(status)) stopping_ = true;
+  std::string word = to_text(status);
+  word.resize(std::max<std::size_t>(word.size(), 8), ' ');
+  std::vector<std::string> rerun = rerun_command(child.trial);
+  rerun.insert(rerun.end(), {"--out", options_.folder, "--force"});
+  progress_.note("  " + word + "  " + name_of(child.trial) + "   " + message + "\n            log    " + child.log +
+                 "\n            rerun  " + shell_words(rerun));
 }
 
 void Runner::show() {
   const auto number = [](std::int64_t n, const char* word) { return std::to_string(n) + word; };
   progress_.update(static_cast<std::int64_t>(ended_.size()),
                    number(static_cast<std::int64_t>(running_.size()), " running   ") +
-                       number(count(Status::diverged), " diverged   ") + number(count(Status::error), " failed"));
+                       number(count([](Status s) { return s == Status::diverged; }), " diverged   ") +
+                       number(count(results::is_failure), " failed"));
+}
+
+RunSummary Runner::summary() const {
+  RunSummary summary;
+  summary.done = count([](Status s) { return s == Status::done; });
+  summary.diverged = count([](Status s) { return s == Status::diverged; });
+  summary.failed = count(results::is_failure);
+  summary.missing = static_cast<std::int64_t>(expansion_.trials.size() - ended_.size());
+  summary.started = started_;
+  summary.interrupted = stopping_;
+  summary.killed = killed_;
+  return summary;
 }
 
 RunSummary Runner::run() {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = Clock::now();
   SignalQueue signals;
-  while (!running_.empty() || (!queue_.empty() && interrupts_ == 0)) {
-    while (interrupts_ == 0 && !queue_.empty() && static_cast<std::int64_t>(running_.size()) < options_.jobs)
-      start_next();
+  while (!running_.empty() || (!stopping_ && !(queue_.empty() && elsewhere_.empty()))) {
+    fill_slots();
     show();
-    if (running_.empty()) continue;
+    if (running_.empty() && elsewhere_.empty()) continue;
     on_signal(signals.wait(0.2));
     reap();
+    keep_leases();
+    end_overdue();
   }
-  RunSummary summary;
-  summary.done = count(Status::done);
-  summary.diverged = count(Status::diverged);
-  summary.failed = count(Status::error);
-  summary.missing =
-      static_cast<std::int64_t>(expansion_.trials.size()) - summary.done - summary.diverged - summary.failed;
-  summary.started = started_;
-  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  summary.interrupted = interrupts_ > 0;
-  summary.killed = interrupts_ > 1;
+  RunSummary result = summary();
+  result.seconds = seconds_since(begin);
   progress_.finish();
-  return summary;
+  return result;
 }
 
 }  // namespace
@@ -233,7 +390,7 @@ std::vector<std::size_t> to_run(const Expansion& expansion, const FolderState& s
   }
   for (std::size_t i = 0; i < expansion.trials.size(); ++i) {
     const auto found = state.ended.find(expansion.trials[i].id);
-    const bool failed = found != state.ended.end() && found->second == Status::error;
+    const bool failed = found != state.ended.end() && results::is_failure(found->second);
     if (found == state.ended.end() || (options.retry_failed && failed) || again.contains(found->first)) wanted.push_back(i);
   }
   return wanted;

@@ -13,18 +13,22 @@ namespace phasor::sweeps {
 struct RunnerOptions {
   std::string folder = {};
   std::int64_t jobs = 1;
-  bool retry_failed = false;  // trials that ended in an error run again
+  bool retry_failed = false;  // trials that ended in a failure run again
   bool retry_stale = false;   // and those of another revision
+  bool fail_fast = false;     // the first failure starts no new trial
   std::vector<std::string> plugin_files = {};  // of --plugin: processes of trials load them too
+  double lease_seconds = 60.0;  // after so long without a sign of life others take our trials over
+  std::int64_t attempts = 3;    // lost in a row, without a newer checkpoint, until a trial is recorded as lost
+  double grace_seconds = 20.0;  // from a signal to end until running trials are ended
 };
 
 /// How many trials stand where at the end, of the whole sweep, counted once each.
 struct RunSummary {
   std::int64_t done = 0, diverged = 0, failed = 0, missing = 0;
-  std::int64_t started = 0;
+  std::int64_t started = 0;  // by this runner
   double seconds = 0.0;
-  bool interrupted = false;
-  bool killed = false;  // by a second Ctrl-C, or a signal to end: running trials were ended too
+  bool interrupted = false;  // by a signal or --fail-fast
+  bool killed = false;       // by a second Ctrl-C, or a signal to end: running trials were ended too
   bool complete() const { return failed == 0 && missing == 0; }
 };
 
@@ -34,9 +38,12 @@ std::int64_t default_jobs(const Expansion& expansion);
 /// Trials that a run would start.
 std::vector<std::size_t> to_run(const Expansion& expansion, const FolderState& state, const RunnerOptions& options);
 
-/// Runs what is missing, each trial in a process of its own (`phasor run FOLDER/<id>.json`, log in FOLDER/logs). A
-/// trial whose process leaves no record gets one of status error. Failures and divergences are told when they happen.
-/// The first Ctrl-C starts no new trial, the second ends those that run. The manifest is written first.
+/// Runs what is missing, each trial in a process of its own (`phasor run FOLDER/<id>.json`, log in FOLDER/logs), and
+/// under a lease (sweeps/lease.h): other runners, on other machines too, may work in the same folder. Returns when every
+/// trial has ended, whoever ran it. A trial whose process leaves no record gets one that says how it ended (sweeps/verdict.h).
+/// Failures and divergences are told when they happen. The first Ctrl-C starts no new trial, and ends those that keep
+/// checkpoints at one; the second ends all. A signal to end (SIGTERM) asks every trial to stop after its step. The manifest is
+/// written first.
 RunSummary run_sweep(const Sweep& sweep, const FolderState& state, const RunnerOptions& options,
                      Progress::Output output = Progress::Output::standard_error());
 

@@ -31,6 +31,15 @@ constexpr const char* sweep_text = R"({
     "confirm": {"type": "object", "minProperties": 1, "maxProperties": 1,
                 "additionalProperties": {"type": "array", "minItems": 1, "uniqueItems": true},
                 "description": "fresh values of a replicate axis: what is chosen runs on them, and only they are reported"},
+    "limits": {
+      "type": "object",
+      "properties": {
+        "seconds": {"type": "integer", "minimum": 1, "description": "a trial that takes longer is ended: timeout"},
+        "memory_mb": {"type": "integer", "minimum": 1, "description": "a trial that asks for more ends: oom"}
+      },
+      "additionalProperties": false,
+      "description": "of each trial; no part of its identity"
+    },
     "table": {"$ref": "#/$defs/table"}
   },
   "if": {"not": {"required": ["extends"]}},

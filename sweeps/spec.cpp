@@ -259,6 +259,21 @@ void read_confirm(Reader& reader, const Json& root, SweepSpec& spec) {
   axis->fresh = axis->points.size() - visited;
 }
 
+void read_limits(Reader& reader, const Json& root, Limits& limits) {
+  const Json* section = root.find("limits");
+  if (section == nullptr || !reader.object(*section, "limits")) return;
+  reader.keys(*section, "limits", {"seconds", "memory_mb"});
+  for (auto [key, target] : {std::pair("seconds", &limits.seconds), std::pair("memory_mb", &limits.memory_mb)}) {
+    const Json* value = section->find(key);
+    if (value == nullptr) continue;
+    if (value->is_integer() && value->as_integer() >= 1) {
+      *target = value->as_integer();
+    } else {
+      reader.problem(below("limits", key), found_text(*value) + ", expected a whole number of at least 1; leave it out for no limit");
+    }
+  }
+}
+
 void check_name(Reader& reader, const std::string& name) {
   const bool good = !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
@@ -277,8 +292,7 @@ SweepSpec read_sweep_spec(Document& document) {
   Reader reader(document);
   const Json& root = document.value();
   if (!reader.object(root, "")) return spec;
-  reader.keys(root, "", {"$schema", "extends", "name", "note", "base", "axes", "exclude", "confirm", "table"},
-              {{"limits", "this version has no limits of time or memory; remove it"}});
+  reader.keys(root, "", {"$schema", "extends", "name", "note", "base", "axes", "exclude", "confirm", "limits", "table"});
   reader.text(root, "", "$schema", false);
   if (const auto name = reader.text(root, "", "name", true)) {
     check_name(reader, *name);
@@ -291,6 +305,7 @@ SweepSpec read_sweep_spec(Document& document) {
   read_axes(reader, root, spec);
   read_exclude(reader, root, spec);
   read_confirm(reader, root, spec);
+  read_limits(reader, root, spec.limits);
   spec.table = read_table_section(document, spec.axes);
   return spec;
 }

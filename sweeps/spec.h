@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,12 +40,18 @@ struct Exclusion {
   std::string reason;
 };
 
+/// What one trial may take; 0: no limit. No part of its identity.
+struct Limits {
+  std::int64_t seconds = 0, memory_mb = 0;
+};
+
 /// A sweep file, as far as it could be read.
 struct SweepSpec {
   std::string name, note;
   std::string base;  // file of the experiment, relative to the sweep file
   std::vector<Axis> axes;
   std::vector<Exclusion> exclude;
+  Limits limits;
   Json table;  // the table section with its defaults written out
 };
 

@@ -1,23 +1,18 @@
 #include "sweeps/status.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <fcntl.h>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
-#include <sys/file.h>
-#include <unistd.h>
+#include <thread>
 #include <utility>
 
 #include "core/base/text.h"
 #include "results/manifest.h"
 #include "results/store.h"
 #include "sweeps/expand.h"
-#include "sweeps/folder.h"
+#include "sweeps/lease.h"
 
 namespace phasor::sweeps {
 
@@ -26,44 +21,29 @@ namespace {
 using results::Status;
 namespace fs = std::filesystem;
 
-/// Whether a runner holds the lock; asked without keeping it from one that starts now (FolderLock tries again).
-bool is_locked(const std::string& folder) {
-  const int file = ::open((folder + "/.lock").c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const bool locked = ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  ::close(file);
-  return locked;
-}
-
-std::string content(const std::string& file) {
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
-  return text.str();
-}
-
-/// What a runner wrote into its lock: "process 123 jobs 2".
-void read_lock(SweepStatus& status) {
-  std::istringstream lock(content(status.folder + "/.lock"));
-  for (std::string word; lock >> word;) {
-    if (word == "process") lock >> status.process;
-    if (word == "jobs") lock >> status.jobs;
+/// A runner between two trials holds no lease for a moment: it is looked for more than once.
+Standing look_for_leases(const std::string& folder) {
+  Standing standing = read_leases(folder);
+  for (int look = 0; look < 3 && standing.owners.empty() && fs::exists(folder + "/leases"); ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    standing = read_leases(folder);
   }
-  // Another machine's number means nothing here.
-  if (!fs::exists("/proc/" + std::to_string(status.process))) status.process = 0;
+  return standing;
 }
 
-/// Ids of the trials that processes of the runner work on: they are in the names of their experiment files.
-std::set<std::string> active_trials(std::int64_t process) {
-  std::set<std::string> ids;
-  const std::string number = std::to_string(process);
-  std::istringstream children(content("/proc/" + number + "/task/" + number + "/children"));
-  for (std::string child; children >> child;) {
-    std::istringstream command(content("/proc/" + child + "/cmdline"));
-    for (std::string word; std::getline(command, word, '\0');) {
-      if (word.ends_with(".json")) ids.insert(fs::path(word).stem().string());
-    }
+/// Each process that holds a lease, once.
+std::vector<SweepStatus::Runner> runners_of(const Standing& standing) {
+  std::vector<SweepStatus::Runner> runners;
+  for (const auto& [id, owner] : standing.owners) {
+    const auto known = std::find_if(runners.begin(), runners.end(), [&o = owner](const SweepStatus::Runner& runner) {
+      return runner.host == o.host && runner.process == o.process;
+    });
+    if (known != runners.end())
+      ++known->trials;
+    else
+      runners.push_back({owner.host, owner.process, owner.jobs, 1});
   }
-  return ids;
+  return runners;
 }
 
 /// Since its experiment file was written, right before it started.
@@ -87,7 +67,7 @@ Trouble trouble_of(const results::TrialRecord& record, const std::string& name, 
 void count(SweepStatus& status, const results::TrialRecord& record) {
   status.done += record.status == Status::done ? 1 : 0;
   status.diverged += record.status == Status::diverged ? 1 : 0;
-  status.failed += record.status == Status::error ? 1 : 0;
+  status.failed += results::is_failure(record.status) ? 1 : 0;
   if (record.status != Status::done) return;
   for (const auto& [name, value] : record.summary) {
     if (name != "seconds") continue;
@@ -102,7 +82,7 @@ void estimate(SweepStatus& status, const std::set<std::string>& active) {
   for (const std::string& id : active)
     work += std::max(0.0, status.mean_seconds - seconds_since_start(status.folder, id));
   const std::int64_t side_by_side = std::max<std::int64_t>(
-      1, std::min(status.jobs > 0 ? status.jobs : status.active, status.queued + status.active));
+      1, std::min(std::max(status.jobs(), status.active), status.queued + status.active));
   status.eta_seconds = work / static_cast<double>(side_by_side);
 }
 
@@ -118,13 +98,13 @@ SweepStatus read_status(const std::string& folder) {
   SweepStatus status;
   status.name = manifest.name;
   status.folder = folder;
-  // The lock first: a runner that ends meanwhile leaves records, not the other way round.
-  status.running = is_locked(folder);
+  // The leases first: a runner that ends meanwhile leaves records, not the other way round.
+  const Standing standing = look_for_leases(folder);
+  status.runners = runners_of(standing);
+  status.running = !status.runners.empty();
+  status.lost_attempts = standing.lost;
   std::set<std::string> active;
-  if (status.running) {
-    read_lock(status);
-    active = active_trials(status.process);
-  }
+  for (const auto& [id, owner] : standing.owners) active.insert(id);
   const results::Folder found = results::load_folder(folder);
   std::map<std::string, const results::TrialRecord*> records;
   for (const results::TrialRecord& record : found.records) records[record.id] = &record;
@@ -158,13 +138,22 @@ Json to_json(const SweepStatus& status) {
   json["name"] = status.name;
   json["folder"] = status.folder;
   json["sweep_is_running"] = status.running;
-  json["process"] = status.process > 0 ? Json(status.process) : Json();
-  json["jobs"] = status.jobs > 0 ? Json(status.jobs) : Json();
+  json["jobs"] = status.jobs();
+  json["runners"] = Json::array();
+  for (const SweepStatus::Runner& runner : status.runners) {
+    Json entry = Json::object();
+    entry["host"] = runner.host;
+    entry["process"] = runner.process;
+    entry["jobs"] = runner.jobs;
+    entry["trials"] = runner.trials;
+    json["runners"].push_back(std::move(entry));
+  }
   for (const auto& [name, value] : {std::pair("trials", status.trials), std::pair("queued", status.queued),
                                     std::pair("running", status.active), std::pair("done", status.done),
                                     std::pair("diverged", status.diverged), std::pair("failed", status.failed),
                                     std::pair("missing", status.missing), std::pair("damaged", status.damaged),
-                                    std::pair("others", status.others)}) {
+                                    std::pair("others", status.others),
+                                    std::pair("lost_attempts", status.lost_attempts)}) {
     json[name] = value;
   }
   json["mean_seconds"] = status.measured > 0 ? Json(status.mean_seconds) : Json();

@@ -20,9 +20,18 @@ struct Trouble {
 /// Where the trials of a folder stand, each counted once.
 struct SweepStatus {
   std::string name, folder;
-  bool running = false;              // a runner holds the lock of the folder
-  std::int64_t process = 0;          // of the runner, on this machine; 0 = not known
-  std::int64_t jobs = 0;             // of the runner; 0 = not known
+  struct Runner {
+    std::string host;
+    std::int64_t process = 0, jobs = 0, trials = 0;  // trials: that it works on
+  };
+  std::vector<Runner> runners;       // that hold a lease here
+  bool running = false;              // there are some
+  std::int64_t jobs() const {
+    std::int64_t sum = 0;
+    for (const Runner& runner : runners) sum += runner.jobs;
+    return sum;
+  }
+  std::int64_t lost_attempts = 0;    // whose machine or runner went away
   std::int64_t trials = 0, queued = 0, active = 0, done = 0, diverged = 0, failed = 0, missing = 0;
   std::int64_t damaged = 0;          // files that are no whole records, of the missing or queued
   std::int64_t others = 0;           // records that belong to no cell
@@ -33,7 +42,7 @@ struct SweepStatus {
   bool complete() const { return failed + missing + queued + active == 0; }
 };
 
-/// Reads sweep.json, the records, and what the system tells of the runner and its processes. Writes nothing. UserError
+/// Reads sweep.json, the records and the leases. Writes nothing. UserError
 /// when the folder is not one of a sweep.
 SweepStatus read_status(const std::string& folder);
 Json to_json(const SweepStatus& status);

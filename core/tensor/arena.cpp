@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -15,6 +16,16 @@ namespace phasor {
 namespace {
 
 constexpr std::size_t huge_page = 2 << 20;
+
+/// Says how much was asked for. No memory is needed to say it.
+class OutOfMemory : public std::bad_alloc {
+ public:
+  explicit OutOfMemory(std::size_t bytes) { std::snprintf(text_, sizeof text_, "out of memory: %zu bytes were asked for", bytes); }
+  const char* what() const noexcept override { return text_; }
+
+ private:
+  char text_[80];
+};
 
 std::size_t rounded(std::size_t bytes, std::size_t unit = 64) { return (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit; }
 
@@ -37,7 +48,7 @@ std::byte* Arena::cut(std::size_t bytes) {
     const bool huge = size >= huge_page;
     size = rounded(size, huge ? huge_page : 64);
     void* slab = std::aligned_alloc(huge ? huge_page : 64, size);
-    if (slab == nullptr) throw std::bad_alloc();
+    if (slab == nullptr) throw OutOfMemory(size);
     if (huge) madvise(slab, size, MADV_HUGEPAGE);  // a wish; without it the pages are small
     slabs_.push_back(slab);
     slab_bytes_ += size;

@@ -54,7 +54,7 @@ class FullDisk(Case):
         code, text = self.with_room(8000, "sweep", "sweep.json", "--out", "out", "--jobs", "1")
         self.assertEqual(code, 3, text)
         self.assertIn("ok 0   diverged 0   failed 4   missing 0", text)
-        failed = [line for line in text.splitlines() if line.startswith("  failed ")]
+        failed = [line for line in text.splitlines() if line.startswith("  error ")]
         self.assertEqual(len(failed), 4, text)
         for line in failed:
             self.assertRegex(line, r"cannot be written, (file too large|no space left)")

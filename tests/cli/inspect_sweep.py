@@ -121,7 +121,7 @@ class InspectSweep(Case):
         self.assertEqual(driver.returncode, 0)
         blocks = text.split("tiny  ")[1:]
         self.assertGreaterEqual(len(blocks), 2)
-        self.assertIn("running, process", blocks[0])
+        self.assertIn("runner           process ", blocks[0])
         self.assertIn("no sweep runs here", blocks[-1])
         self.assertIn("done 4", blocks[-1])
         self.assertIn("expected one of them", self.phasor("status", "out", "--watch", "--json", code=2))

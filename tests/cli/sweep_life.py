@@ -179,21 +179,32 @@ class SweepLife(Case):
         self.run_sweep("--jobs", "2")
         whole = {name: self.bits_of("out/" + name) for name in self.records()}
         self.assertFalse(os.path.exists(self.path("out/checkpoints")))  # trials that have ended leave none
-        resumed = 0
-        for attempt in range(30):
-            driver = self.start("sweep", "sweep.json", "--out", "again", "--jobs", "2")
-            try:
-                driver.communicate(timeout=0.25 + 0.05 * attempt)  # in the end enough for a machine that is shared
-                break  # it has ended by itself
-            except subprocess.TimeoutExpired:
+        kept = self.path("again/checkpoints")
+        kills = 0
+        for _ in range(12):
+            before = self.stamps(kept)
+            driver = self.start("sweep", "sweep.json", "--out", "again", "--jobs", "2", "--attempts", "100")
+            while driver.poll() is None and self.stamps(kept) == before:
+                time.sleep(0.01)  # until it got somewhere
+            if driver.poll() is None:
                 driver.kill()
-                driver.communicate()
-                time.sleep(0.1)  # its children go with it
-                kept = self.path("again/checkpoints")
-                resumed += len(os.listdir(kept)) if os.path.isdir(kept) else 0
-        self.assertGreater(resumed, 0)
-        self.phasor("sweep", "sweep.json", "--out", "again")
+                kills += 1
+            driver.communicate()
+            if driver.returncode == 0:
+                break
+        self.assertGreater(kills, 3)
+        self.phasor("sweep", "sweep.json", "--out", "again", "--attempts", "100")
         self.assertEqual({name: self.bits_of("again/" + name) for name in self.records("again")}, whole)
+
+    def stamps(self, folder):
+        """File to the moment of its last change, of the checkpoints that are there."""
+        found = {}
+        for name in os.listdir(folder) if os.path.isdir(folder) else []:
+            try:
+                found[name] = os.stat(os.path.join(folder, name)).st_mtime_ns
+            except FileNotFoundError:
+                pass  # its trial has ended
+        return found
 
     def test_interrupted_driver(self):
         self.write("base.json", experiment(**{"train.steps": 2000}))
@@ -217,14 +228,31 @@ class SweepLife(Case):
         self.assertIn("missing 4", out)
         self.assertEqual(len(self.records("long")), 0)
 
-    def test_two_drivers(self):
-        self.write("base.json", experiment(**{"train.steps": 20000}))
-        driver = self.start("sweep", "sweep.json", "--out", "out", "--jobs", "1")
+    def test_asked_to_end(self):
+        self.write("base.json", experiment(**{"train.steps": 100000, "run.checkpoint_every": 50000}))
+        for number, code in [(signal.SIGTERM, 130), (signal.SIGINT, 3)]:
+            driver = self.start("sweep", "sweep.json", "--out", "out", "--jobs", "2")
+            while not (os.path.isdir(self.path("out/logs")) and len(os.listdir(self.path("out/logs"))) >= 2):
+                time.sleep(0.02)
+            time.sleep(0.5)
+            driver.send_signal(number)
+            out, error = driver.communicate(timeout=600)
+            self.assertEqual(driver.returncode, code, out + error)
+            self.assertIn("stopped after 2   ok 0   diverged 0   failed 0   missing 4", out)
+            self.assertEqual(len(os.listdir(self.path("out/checkpoints"))), 2)
+            self.assertEqual(os.listdir(self.path("out/leases")), [])
+
+    def test_the_time_to_end_is_limited(self):
+        self.write("base.json", experiment(**{"train.steps": 100000}))
+        driver = self.start("sweep", "sweep.json", "--out", "out", "--jobs", "1", "--grace", "1")
         while not (os.path.isdir(self.path("out/logs")) and os.listdir(self.path("out/logs"))):
             time.sleep(0.02)
-        self.assertIn("another phasor sweep is running there", self.run_sweep(code=2))
+        with open(f"/proc/{driver.pid}/task/{driver.pid}/children") as file:
+            os.kill(int(file.read().split()[0]), signal.SIGSTOP)  # as one whose step lasts for ever
         driver.send_signal(signal.SIGTERM)
-        driver.communicate(timeout=20)
+        out, error = driver.communicate(timeout=600)
+        self.assertEqual(driver.returncode, 130)
+        self.assertIn("failed 0   missing 4", out)
 
     def test_divergence_is_a_result(self):
         spec = sweep()

@@ -40,7 +40,9 @@ class Resume : public testing::Test {
     ExperimentSpec spec(shipped_plugins());
     read_spec(spec, small_experiment(patch));
     settings.warn = [this](const std::string& line) { warnings_.push_back(line); };
-    return run_trial(spec, settings);
+    results::TrialRecord record = run_trial(spec, settings);
+    if (!settings.folder.empty()) drop_checkpoint(settings.folder, record, spec.run.keep_checkpoint);
+    return record;
   }
 
   /// Runs in a process of its own that is killed when `step` is done; what is left is the folder.

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <set>
 #include <string>
 
 #include "core/base/error.h"
@@ -23,6 +24,20 @@ namespace phasor::results {
 namespace {
 
 std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
+
+TEST(Store, ANewFileReplacesNothing) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(write_new(folder.path(), "f", "f", "one", Durable::yes));
+  EXPECT_FALSE(write_new(folder.path(), "f", "f", "two", Durable::no));
+  EXPECT_EQ(read_file(folder.path() + "/f"), "one");
+  std::ofstream(folder.path() + "/.f.1.00000000.tmp") << "half";
+  std::ofstream(folder.path() + "/.g.1.00000000.tmp") << "half";
+  remove_asides(folder.path(), "f");
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) left.insert(entry.path().filename().string());
+  EXPECT_EQ(left, (std::set<std::string>{"f", ".g.1.00000000.tmp"}));
+  EXPECT_THROW(write_new(folder.path() + "/absent", "f", "f", "one", Durable::no), UserError);
+}
 
 TEST(Store, EverythingComesBack) {
   const TemporaryFolder folder;

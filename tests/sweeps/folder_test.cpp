@@ -42,21 +42,11 @@ TEST_F(FolderTest, MakesTheFolder) {
   EXPECT_EQ(message.find('\n'), std::string::npos);
 }
 
-TEST_F(FolderTest, OneRunnerAtATime) {
-  prepare_folder(path("out"));
-  {
-    const FolderLock first(path("out"));
-    EXPECT_EQ(first.warning(), "");
-    EXPECT_NE(error_of([&] { FolderLock second(path("out")); }).find("another phasor sweep"), std::string::npos);
-  }
-  const FolderLock again(path("out"));
-}
-
 TEST_F(FolderTest, KnowsWhatIsMissing) {
   prepare_folder(path("out"));
   save(id('a'), results::Status::done);
   save(id('b'), results::Status::diverged);
-  save(id('c'), results::Status::error);
+  save(id('c'), results::Status::oom);
   save(id('d'), results::Status::done);
   write("out/" + id('e') + ".h5", "not a record");
   const Expansion expansion = expansion_of({id('a'), id('b'), id('c'), id('e'), id('f')});
@@ -78,7 +68,7 @@ TEST_F(FolderTest, LastLineOfALog) {
   EXPECT_EQ(last_line(write("empty", "\n \n")), "");
   EXPECT_EQ(last_line(write("log", "first\nsecond\tpart\n\n")), "second part");
   EXPECT_EQ(last_line(write("long", std::string(10000, 'x'))).size(), 200u);
-  EXPECT_EQ(to_text({true, 9}), "killed by signal 9 (Killed), perhaps for want of memory");
+  EXPECT_EQ(to_text({true, 9}), "killed by signal 9 (Killed)");
   EXPECT_EQ(to_text({false, 3}), "exit code 3");
 }
 

@@ -84,7 +84,7 @@ TEST(SweepSpec, EveryMistakeHasItsPlace) {
   expect_problem(sweep_text(lr_axis, "\"nam\": 1,"),
                  "sweep.json:2:41: nam: unknown key \"nam\", did you mean \"name\"?");
   expect_problem(sweep_text(lr_axis, "\"confirm\": {},"), "confirm: expected one replicate axis");
-  expect_problem(sweep_text(lr_axis, "\"limits\": {},"), "limits: not supported yet");
+  expect_problem(sweep_text(lr_axis, "\"limits\": {\"seconds\": 0},"), "limits.seconds: found 0, expected a whole number");
   expect_problem(sweep_text(""), "axes: found an empty list");
   expect_problem(sweep_text("3"), "axes[0]: found 3, expected an object");
   expect_problem(sweep_text(R"({"name": "a", "role": "rows", "path": "seed", "values": [1]})"),

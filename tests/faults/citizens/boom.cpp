@@ -1,6 +1,12 @@
-// An encoding that throws where and what its options say; nothing of it is wrong until then.
+// An encoding that throws where and what its options say, or worse; nothing of it is wrong until then.
 #include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <memory>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include "tests/faults/citizens/citizen.h"
 
@@ -14,12 +20,21 @@ struct BoomOptions {
   std::string where = "nowhere", what = "runtime_error";
   void fields(phasor::FieldList& f) {
     f.choice("where", where, {"nowhere", "create", "forward", "backward", "destructor"}, "the phase that throws");
-    f.choice("what", what, {"runtime_error", "own_type", "int"}, "what it throws");
+    f.choice("what", what, {"runtime_error", "own_type", "int", "segfault", "hang", "hog"}, "what it throws or does");
+  }
+  /// All that can be had; 4 GB without an end are no longer the limit that was to stop it.
+  static void take_memory() {
+    constexpr std::size_t piece = 64 << 20;
+    std::vector<std::unique_ptr<char[]>> taken;
+    for (int i = 0; i < 64; ++i) std::memset(taken.emplace_back(new char[piece]).get(), 1, piece);
   }
   void may_throw(const char* phase) const {
     if (where != phase) return;
     if (what == "own_type") throw OwnType{};
     if (what == "int") throw 42;
+    if (what == "segfault") std::raise(SIGSEGV);
+    if (what == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+    if (what == "hog") take_memory();
     throw std::runtime_error("boom\nand more");
   }
 };
