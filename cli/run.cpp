@@ -19,6 +19,7 @@
 #include "core/base/text.h"
 #include "experiments/checkpoint.h"
 #include "experiments/trial.h"
+#include "results/files.h"
 #include "results/store.h"
 #include "sweeps/folder.h"
 #include "sweeps/lease.h"
@@ -181,7 +182,7 @@ int run(const Arguments& arguments) {
   const results::TrialRecord record = train(spec, command_line(file, settings, plugin_files, memory), folder);
   if (interrupted && record.status == results::Status::error) {
     if (spec.run.checkpoint_every > 0)
-      fmt::print("{}; the same command goes on from {}\n", record.message, checkpoint_file(folder, record.id));
+      fmt::print("{}; the same command goes on from {}\n", record.message, results::checkpoint_file(folder, record.id));
     else
       fmt::print("{}; nothing was stored (run.checkpoint_every would keep what is done)\n", record.message);
     return exit_code::interrupted;

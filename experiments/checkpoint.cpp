@@ -86,10 +86,6 @@ TrialCounts counts_of(const results::h5::Reader& file) {
 
 }  // namespace
 
-std::string checkpoint_file(const std::string& folder, const std::string& id) {
-  return fmt::format("{}/{}/{}.h5", folder, subfolder, id);
-}
-
 void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint, const Trainer& trainer) {
   results::TrialRecord record = checkpoint.record;
   const TrialCounts& counts = checkpoint.counts;
@@ -116,7 +112,7 @@ void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint, co
 
 std::optional<Checkpoint> load_checkpoint(const std::string& folder, const results::TrialRecord& record, Trainer& trainer,
                                           std::string& warning) {
-  const std::string path = checkpoint_file(folder, record.id);
+  const std::string path = results::checkpoint_file(folder, record.id);
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return std::nullopt;
   try {
@@ -143,7 +139,7 @@ std::optional<Checkpoint> load_checkpoint(const std::string& folder, const resul
 
 void remove_checkpoint(const std::string& folder, const std::string& id) {
   std::error_code ignored;
-  std::filesystem::remove(checkpoint_file(folder, id), ignored);
+  std::filesystem::remove(results::checkpoint_file(folder, id), ignored);
   std::filesystem::remove(folder + "/" + subfolder, ignored);  // only when it is empty
 }
 

@@ -30,7 +30,7 @@ struct Checkpoint {
   TrialCounts counts;
 };
 
-/// `<folder>/checkpoints/<id>.h5`: the record so far in the layout of a record, with status error, and the groups
+/// results::checkpoint_file is the record so far in the layout of a record, with status error, and the groups
 /// `checkpoint`, `values` (parameters by name) and `memory` (of the optimiser). The old file stays until the new one is
 /// whole on the disk.
 void save_checkpoint(const std::string& folder, const Checkpoint&, const Trainer&);
@@ -45,6 +45,5 @@ void remove_checkpoint(const std::string& folder, const std::string& id);
 /// For who has stored the record of a trial, and not before: then there is nothing to go on with, unless it failed. `keep`:
 /// run.keep_checkpoint.
 void drop_checkpoint(const std::string& folder, const results::TrialRecord& record, bool keep);
-std::string checkpoint_file(const std::string& folder, const std::string& id);
 
 }  // namespace phasor

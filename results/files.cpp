@@ -174,6 +174,8 @@ bool write_new(const std::string& folder, const std::string& name, const std::st
   return true;
 }
 
+std::string checkpoint_file(const std::string& folder, const std::string& id) { return folder + "/checkpoints/" + id + ".h5"; }
+
 void remove_asides(const std::string& folder, const std::string& stem) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {

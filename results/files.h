@@ -21,6 +21,9 @@ void write_whole(const std::string& folder, const std::string& name, const std::
 enum class Durable { no, yes };
 bool write_new(const std::string& folder, const std::string& name, const std::string& stem, std::string_view bytes, Durable);
 
+/// `<folder>/checkpoints/<id>.h5`: where a trial keeps its checkpoint, and a runner looks whether it got somewhere.
+std::string checkpoint_file(const std::string& folder, const std::string& id);
+
 /// Removes what writers of `stem` left aside when they were killed.
 void remove_asides(const std::string& folder, const std::string& stem);
 

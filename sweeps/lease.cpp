@@ -17,7 +17,6 @@
 
 #include "core/base/error.h"
 #include "core/spec/json.h"
-#include "experiments/checkpoint.h"
 #include "results/files.h"
 
 namespace phasor::sweeps {
@@ -83,7 +82,7 @@ std::int64_t random_token() {
 /// Changes with every checkpoint that is written.
 std::int64_t checkpoint_stamp(const std::string& folder, const std::string& id) {
   struct stat status {};
-  if (::stat(checkpoint_file(folder, id).c_str(), &status) != 0) return 0;
+  if (::stat(results::checkpoint_file(folder, id).c_str(), &status) != 0) return 0;
   return static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 

@@ -96,7 +96,7 @@ TEST_F(Resume, KilledAtAnyStep) {
   ASSERT_EQ(whole.status, results::Status::done) << whole.message;
   for (const std::int64_t step : {1, 50, 99, 100, 101, 113, 129}) {
     run_until_killed(patch(), step);
-    const bool kept = fs::exists(checkpoint_file(folder_, whole.id));
+    const bool kept = fs::exists(results::checkpoint_file(folder_, whole.id));
     EXPECT_EQ(kept, step > 7) << step;
     std::int64_t first = 0;
     const auto watch = [&](const TrialProgress& now) { first = first == 0 ? now.step : first; };
@@ -104,7 +104,7 @@ TEST_F(Resume, KilledAtAnyStep) {
     expect_same(resumed, whole);
     EXPECT_EQ(first, (step - 1) / 7 * 7 + 1) << "the steps before are not done again";
     EXPECT_EQ(summary(resumed, "resumed"), kept ? 1.0 : 0.0);
-    EXPECT_FALSE(fs::exists(checkpoint_file(folder_, whole.id))) << "a trial that has ended leaves none";
+    EXPECT_FALSE(fs::exists(results::checkpoint_file(folder_, whole.id))) << "a trial that has ended leaves none";
   }
   EXPECT_TRUE(warnings_.empty());
 }
@@ -151,8 +151,8 @@ TEST_F(Resume, KilledWhileSaving) {
     int status = 0;
     ::waitpid(child, &status, 0);
     killed += WIFSIGNALED(status) ? 1 : 0;
-    ASSERT_TRUE(!fs::exists(checkpoint_file(folder_, whole.id)) ||
-                !results::read_file(checkpoint_file(folder_, whole.id)).empty());
+    ASSERT_TRUE(!fs::exists(results::checkpoint_file(folder_, whole.id)) ||
+                !results::read_file(results::checkpoint_file(folder_, whole.id)).empty());
   }
   EXPECT_GT(killed, 20) << "most runs end before they are done";
   results::TrialRecord resumed = run(often, {.folder = folder_});
@@ -162,7 +162,7 @@ TEST_F(Resume, KilledWhileSaving) {
 
 TEST_F(Resume, BadCheckpointIsNamedAndTheTrialStartsAnew) {
   const results::TrialRecord whole = run(patch(), {});
-  const std::string file = checkpoint_file(folder_, whole.id);
+  const std::string file = results::checkpoint_file(folder_, whole.id);
   run_until_killed(patch(), 60);
   fs::resize_file(file, fs::file_size(file) / 2);
   expect_same(run(patch(), {.folder = folder_}), whole);
@@ -182,7 +182,7 @@ TEST_F(Resume, BadCheckpointIsNamedAndTheTrialStartsAnew) {
 TEST_F(Resume, FullDiskCostsTheCheckpointAndNotTheTrial) {
   const results::TrialRecord whole = run(patch(), {});
   run_until_killed(patch(), 30);
-  const std::string before = results::read_file(checkpoint_file(folder_, whole.id));
+  const std::string before = results::read_file(results::checkpoint_file(folder_, whole.id));
   struct rlimit old {};
   ::getrlimit(RLIMIT_FSIZE, &old);
   struct rlimit tight = old;
@@ -194,13 +194,13 @@ TEST_F(Resume, FullDiskCostsTheCheckpointAndNotTheTrial) {
   ::setrlimit(RLIMIT_FSIZE, &old);
   EXPECT_EQ(stopped.message, "interrupted after step 48 of 130");
   EXPECT_FALSE(warnings_.empty());
-  EXPECT_EQ(results::read_file(checkpoint_file(folder_, whole.id)), before) << "the last good one stays";
+  EXPECT_EQ(results::read_file(results::checkpoint_file(folder_, whole.id)), before) << "the last good one stays";
   expect_same(run(patch(), {.folder = folder_}), whole);
 }
 
 TEST_F(Resume, KeptCheckpointHoldsTheTrainedParameters) {
   const results::TrialRecord record = run(R"({"run": {"keep_checkpoint": true}})", {.folder = folder_});
-  const std::string image = results::read_file(checkpoint_file(folder_, record.id));
+  const std::string image = results::read_file(results::checkpoint_file(folder_, record.id));
   const results::h5::Reader file(image);
   for (const results::ParameterInfo& parameter : record.parameters)
     EXPECT_EQ(static_cast<std::int64_t>(file.floats("values/" + parameter.name).size()), parameter.count) << parameter.name;
