@@ -17,14 +17,6 @@ class Folders(Case):
     def status(self, code=0, folder="out"):
         return json.loads(self.phasor("status", folder, "--json", code=code))
 
-    def listing(self, folder="out"):
-        found = {}
-        for place, _, names in os.walk(self.path(folder)):
-            for name in names:
-                state = os.stat(os.path.join(place, name))
-                found[os.path.join(place, name)] = (state.st_mtime_ns, state.st_size)
-        return found
-
     def test_status_of_a_finished_sweep(self):
         spec = sweep()
         spec["axes"][1]["values"] = [0.01, 1e30]

@@ -66,6 +66,15 @@ class Case(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def listing(self, folder="out"):
+        """Every file in the folder, with its time and size: what shows that a command wrote nothing."""
+        found = {}
+        for place, _, names in os.walk(self.path(folder)):
+            for name in names:
+                state = os.stat(os.path.join(place, name))
+                found[os.path.join(place, name)] = (state.st_mtime_ns, state.st_size)
+        return found
+
     def write(self, name, content):
         with open(self.path(name), "w") as file:
             file.write(content if isinstance(content, str) else json.dumps(content, indent=2))

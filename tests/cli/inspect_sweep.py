@@ -10,14 +10,6 @@ class InspectSweep(Case):
     def make(self, *more, code=0):
         return self.phasor("sweep", "sweep.json", "--out", "out", *more, code=code)
 
-    def listing(self, folder="out"):
-        found = {}
-        for place, _, names in os.walk(self.path(folder)):
-            for name in names:
-                state = os.stat(os.path.join(place, name))
-                found[os.path.join(place, name)] = (state.st_mtime_ns, state.st_size)
-        return found
-
     def manifest(self):
         with open(self.path("out/sweep.json")) as file:
             return json.load(file)
