@@ -36,6 +36,12 @@ def children(process):
         return []
 
 
+def state_of(process):
+    """A letter of proc(5), T for stopped."""
+    with open(f"/proc/{process}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
 def content(file):
     """What a record holds, but for times and the command: dataset or attribute to its bytes. Read by the system's h5py."""
     found = {}

@@ -3,11 +3,10 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 
 import h5py
 
-from faults import Faults, content, count, digest, experiment, grid, main, status_of
+from faults import Faults, children, content, count, digest, experiment, grid, main, state_of, status_of
 
 
 def mount(place):
@@ -30,6 +29,18 @@ class SmallDisk(Faults):
         disk = os.statvfs(self.path("out"))
         with open(self.path("out/filler"), "wb") as file:
             file.write(b"x" * (disk.f_bavail * disk.f_bsize - room))
+
+    def stopped_between_checkpoints(self, driver, folder):
+        """Stops the trial while it writes nothing; its checkpoint."""
+        def names():
+            return os.listdir(folder) if os.path.isdir(folder) else []
+        while True:
+            self.until(lambda: any(name.endswith(".h5") for name in names()))
+            self.stop(*children(driver.pid))
+            self.until(lambda: all(state_of(child) == "T" for child in children(driver.pid)))
+            if len(names()) == 1:
+                return os.path.join(folder, names()[0])
+            self.go_on(*children(driver.pid))
 
     def says(self, log, words):
         with open(log) as file:
@@ -63,10 +74,9 @@ class SmallDisk(Faults):
         self.write("base.json", experiment(**changes, **{"run.checkpoint_every": 5}))
         driver = self.drive()
         kept = self.path("out/checkpoints")
-        self.until(lambda: os.path.isdir(kept) and [name for name in os.listdir(kept) if name.endswith(".h5")])
-        file = os.path.join(kept, [name for name in os.listdir(kept) if name.endswith(".h5")][0])
+        file = self.stopped_between_checkpoints(driver, kept)
         self.leave(os.path.getsize(file) // 2)  # the next one has no room beside it
-        time.sleep(0.3)
+        self.go_on(*children(driver.pid))
         before = digest(file)
         logs = self.path("out/logs")
         log = os.path.join(logs, os.listdir(logs)[0])
