@@ -24,6 +24,7 @@ int status(const Arguments& arguments);
 int merge(const Arguments& arguments);
 int logs(const Arguments& arguments);
 int verify(const Arguments& arguments);
+int export_weights(const Arguments& arguments);
 int doctor(const Arguments& arguments);
 
 }  // namespace phasor::cli
