@@ -25,6 +25,7 @@ int merge(const Arguments& arguments);
 int logs(const Arguments& arguments);
 int verify(const Arguments& arguments);
 int export_weights(const Arguments& arguments);
+int theory(const Arguments& arguments);
 int doctor(const Arguments& arguments);
 
 }  // namespace phasor::cli

@@ -12,11 +12,11 @@ namespace phasor::cli {
 int export_weights(const Arguments& arguments) {
   std::string checkpoint, weights;
   std::vector<std::string> plugin_files;
-  Options options(
-      "phasor export CHECKPOINT.h5 --weights FILE.safetensors",
-      "Writes the parameters of a trained model under the names of flash-linear-attention, for other programs. A trial keeps\n"
-      "its last checkpoint with run.keep_checkpoint, as DIR/checkpoints/<id>.h5.\n"
-      "exit codes: 0 done, 2 no checkpoint, a damaged one, or one of plugins that are not here");
+  Options options("phasor export CHECKPOINT.h5 --weights FILE.safetensors",
+                  "Writes the parameters of a trained model under the names of flash-linear-attention, for other "
+                  "programs. A trial keeps\n"
+                  "its last checkpoint with run.keep_checkpoint, as DIR/checkpoints/<id>.h5.\n"
+                  "exit codes: 0 done, 2 no checkpoint, a damaged one, or one of plugins that are not here");
   options.positional("checkpoint of a trial", checkpoint, true);
   options.text("weights", weights, "file to write");
   options.list("plugin", plugin_files, "FILE", plugin_help);

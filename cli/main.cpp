@@ -40,6 +40,7 @@ constexpr std::array commands = {
     Command{"verify", "say which files of a sweep are whole and which trials are lost", phasor::cli::verify},
     Command{"merge", "put every record of a sweep into one HDF5 file", phasor::cli::merge},
     Command{"export", "write the parameters of a trained model as safetensors", phasor::cli::export_weights},
+    Command{"theory", "check the numbers behind the paper's statements", phasor::cli::theory},
     Command{"doctor", "look at this build, machine, plugins and folder", phasor::cli::doctor},
     Command{"schema", "print the JSON Schema of experiment and sweep files", phasor::cli::schema},
 };

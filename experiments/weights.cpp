@@ -27,7 +27,8 @@ void append(std::string& bytes, const std::vector<T>& values) {
 }
 
 /// The values of one parameter behind what is there already; its dtype in the words of the format.
-const char* append_values(std::string& data, const results::h5::Reader& file, const ParameterEntry& entry, bool doubles) {
+const char* append_values(std::string& data, const results::h5::Reader& file, const ParameterEntry& entry,
+                          bool doubles) {
   const std::string path = "values/" + entry.name;
   const std::size_t before = data.size();
   if (doubles) {
@@ -73,8 +74,7 @@ std::string safetensors(const results::h5::Reader& file, const std::string& path
     tensor["dtype"] = append_values(data, file, entry, spec.train.precision == "f64");
     tensor["shape"] = Json::array();
     for (const std::int64_t size : weight.shape) tensor["shape"].push_back(size);
-    tensor["data_offsets"] =
-        Json::Array{static_cast<std::int64_t>(begin), static_cast<std::int64_t>(data.size())};
+    tensor["data_offsets"] = Json::Array{static_cast<std::int64_t>(begin), static_cast<std::int64_t>(data.size())};
   }
   return assembled(header, data);
 }
@@ -87,7 +87,8 @@ NamedWeight exported_weight(const ParameterEntry& entry, const std::string& back
   constexpr std::string_view norm = ".attn.g_norm.weight", gated_norm = ".attn.g_norm_swish_gate.weight";
   if (weight.name.ends_with(norm) && (backbone == "retnet" || (backbone == "gla" && output_gate)))
     weight.name.replace(weight.name.size() - norm.size(), norm.size(), gated_norm);
-  if (weight.name.ends_with("conv1d.weight") && weight.shape.size() == 2) weight.shape.insert(weight.shape.begin() + 1, 1);
+  if (weight.name.ends_with("conv1d.weight") && weight.shape.size() == 2)
+    weight.shape.insert(weight.shape.begin() + 1, 1);
   if (!weight.name.starts_with("lm_head.")) weight.name = "model." + weight.name;
   return weight;
 }
@@ -97,8 +98,9 @@ std::string safetensors_of_checkpoint(const std::string& path, const Registry& r
   try {
     const results::h5::Reader file(image);
     if (!file.has("values"))
-      throw UserError(path + ": no trained parameters, expected a checkpoint: run.keep_checkpoint keeps the last one in "
-                             "checkpoints/, beside the record");
+      throw UserError(path +
+                      ": no trained parameters, expected a checkpoint: run.keep_checkpoint keeps the last one in "
+                      "checkpoints/, beside the record");
     return safetensors(file, path, registry);
   } catch (const results::h5::Failure& failure) {
     throw UserError(path + ": " + failure.what() + "; expected a whole checkpoint of a trial");
