@@ -29,9 +29,9 @@ endif()
 add_library(phasor_options INTERFACE)
 set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
   -Wold-style-cast -Wcast-align -Wvla -Wno-restrict $<$<BOOL:${PHASOR_WERROR}>:-Werror>)
-target_compile_options(phasor_options INTERFACE
-  -march=${PHASOR_ARCH} -ffp-contract=fast -fno-math-errno
+set(options -march=${PHASOR_ARCH} -ffp-contract=fast -fno-math-errno
   $<BUILD_INTERFACE:-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=> "$<BUILD_INTERFACE:${warnings}>")
+target_compile_options(phasor_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${options}>")
 target_include_directories(phasor_options INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include/phasor>)
 install(TARGETS phasor_options EXPORT Phasor)

@@ -2,18 +2,14 @@
 
 #include <cstring>
 
+#include "core/graph/kernel.h"
+
 namespace phasor {
 
 namespace {
 
-struct CopyArgs {
-  View from, to;
-  std::int64_t rows, width;
-  bool accumulate;
-};
-
 template <class T>
-void copy_rows(const CopyArgs& a) {
+void copy_cpu(const CopyRows& a) {
   for (std::int64_t r = 0; r < a.rows; ++r) {
     const T* from = row<T>(a.from, r);
     T* to = row<T>(a.to, r);
@@ -27,13 +23,8 @@ void copy_rows(const CopyArgs& a) {
   }
 }
 
-struct AddArgs {
-  View a, b, out;
-  std::int64_t rows, width;
-};
-
 template <class T>
-void add_rows(const AddArgs& a) {
+void add_cpu(const AddRows& a) {
   for (std::int64_t r = 0; r < a.rows; ++r) {
     const T* x = row<T>(a.a, r);
     const T* y = row<T>(a.b, r);
@@ -43,28 +34,27 @@ void add_rows(const AddArgs& a) {
   }
 }
 
-struct ZeroArgs {
-  View to;
-  std::int64_t rows, width;
-};
-
 template <class T>
-void zero_rows(const ZeroArgs& a) {
+void zero_cpu(const ZeroRows& a) {
   for (std::int64_t r = 0; r < a.rows; ++r) std::memset(row<T>(a.to, r), 0, static_cast<std::size_t>(a.width) * sizeof(T));
 }
 
-constexpr Kernel<CopyArgs> copy_kernel{"copy", copy_rows<float>, copy_rows<double>};
-constexpr Kernel<AddArgs> add_kernel{"add", add_rows<float>, add_rows<double>};
-constexpr Kernel<ZeroArgs> zero_kernel{"zero", zero_rows<float>, zero_rows<double>};
-
-Stream in(const Stream& stream, Dtype dtype) { return {dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, stream.profile, stream.dry}; }
+/// The same stream for elements of another type.
+Stream in(Stream stream, Dtype dtype) {
+  stream.dtype = dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32;
+  return stream;
+}
 
 }  // namespace
+
+const Kernel<CopyRows> copy_rows{"copy", copy_cpu<float>, copy_cpu<double>};
+const Kernel<AddRows> add_rows{"add", add_cpu<float>, add_cpu<double>};
+const Kernel<ZeroRows> zero_rows{"zero", zero_cpu<float>, zero_cpu<double>};
 
 void copy(const Stream& stream, const Tensor& from, const Tensor& to, bool accumulate) {
   PHASOR_CHECK(from.rows() == to.rows() && from.width() == to.width() && from.dtype() == to.dtype(),
                "copy " + from.shape().text() + " to " + to.shape().text());
-  launch(in(stream, from.dtype()), copy_kernel, {from.view(), to.view(), from.rows(), from.width(), accumulate},
+  launch(in(stream, from.dtype()), copy_rows, {from.view(), to.view(), from.rows(), from.width(), accumulate},
          {0.0, moved(from, to) + (accumulate ? bytes_of(to) : 0)});
 }
 
@@ -72,11 +62,11 @@ void add(const Stream& stream, const Tensor& a, const Tensor& b, const Tensor& o
   PHASOR_CHECK(a.rows() == b.rows() && a.width() == b.width() && a.dtype() == b.dtype() && out.rows() == a.rows() &&
                    out.width() == a.width() && out.dtype() == a.dtype(),
                "add " + a.shape().text() + " and " + b.shape().text());
-  launch(in(stream, a.dtype()), add_kernel, {a.view(), b.view(), out.view(), a.rows(), a.width()}, {0.0, moved(a, b, out)});
+  launch(in(stream, a.dtype()), add_rows, {a.view(), b.view(), out.view(), a.rows(), a.width()}, {0.0, moved(a, b, out)});
 }
 
 void zero(const Stream& stream, const Tensor& tensor) {
-  launch(in(stream, tensor.dtype()), zero_kernel, {tensor.view(), tensor.rows(), tensor.width()}, {0.0, bytes_of(tensor)});
+  launch(in(stream, tensor.dtype()), zero_rows, {tensor.view(), tensor.rows(), tensor.width()}, {0.0, bytes_of(tensor)});
 }
 
 void zero(const Tensor& tensor) { zero(Stream{}, tensor); }

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <string_view>
 
+#include "core/graph/device.h"
+
 namespace phasor {
 
 void Profile::add(const Entry& more) {
@@ -31,6 +33,11 @@ KernelTimer::~KernelTimer() {
   if (profile_ == nullptr) return;
   const double seconds = timed_ ? 1e-9 * static_cast<double>(now() - start_) : 0.0;
   profile_->add({name_, seconds, work_.flops, work_.bytes, 1});
+}
+
+void launch_on_device(const Stream& stream, const void* kernel, const char* name, const void* args) {
+  stream.device->run(kernel, name, stream.dtype, args);
+  if (stream.profile != nullptr) stream.device->synchronize();
 }
 
 Profile::Entry Profile::total() const {

@@ -67,15 +67,23 @@ class KernelTimer {
   std::int64_t start_ = 0;  // nanoseconds
 };
 
+class Device;
+
 /// Where kernels run and in which precision. Plain state of one worker; no globals.
 struct Stream {
   Dtype dtype = Dtype::f32;
   Profile* profile = nullptr;
   /// Nothing is computed: shapes, memory and operation counts only. Memory is asked for and never touched.
   bool dry = false;
+  /// Null: the processor, before launch() returns.
+  Device* device = nullptr;
 };
 
-/// One kernel: the same source for both precisions. `Args` is plain data, the only thing a kernel sees.
+/// Starts a kernel on the device of a stream; waits for it when the stream has a profile.
+void launch_on_device(const Stream& stream, const void* kernel, const char* name, const void* args);
+
+/// One kernel: the same source for both precisions. `Args` is plain data, the only thing a kernel sees. A constant with one
+/// address, by which a device finds its own version.
 template <class Args>
 struct Kernel {
   const char* name;
@@ -89,7 +97,11 @@ void launch(const Stream& stream, const Kernel<Args>& kernel, const Args& args, 
   static_assert(std::is_trivially_copyable_v<Args>);
   const auto run = stream.dtype == Dtype::f64 ? kernel.f64 : kernel.f32;
   const KernelTimer timer(stream, kernel.name, work);
-  if (!stream.dry) run(args);
+  if (stream.dry) return;
+  if (stream.device != nullptr)
+    launch_on_device(stream, &kernel, kernel.name, &args);
+  else
+    run(args);
 }
 
 }  // namespace phasor

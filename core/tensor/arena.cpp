@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/graph/device.h"
 
 namespace phasor {
 
@@ -32,7 +33,16 @@ std::size_t rounded(std::size_t bytes, std::size_t unit = 64) { return (std::max
 }  // namespace
 
 Arena::~Arena() {
-  for (void* slab : slabs_) std::free(slab);
+  for (void* slab : slabs_) device_ != nullptr ? device_->release(slab) : std::free(slab);
+}
+
+void* Arena::slab(std::size_t bytes) const {
+  if (device_ != nullptr) return device_->allocate(bytes);
+  const bool huge = bytes >= huge_page;
+  void* memory = std::aligned_alloc(huge ? huge_page : 64, bytes);
+  if (memory == nullptr) throw OutOfMemory(bytes);
+  if (huge) madvise(memory, bytes, MADV_HUGEPAGE);  // a wish; without it the pages are small
+  return memory;
 }
 
 /// Blocks are cut from slabs, each about as large as all before it together. Large ones ask for pages of 2 MB: a step walks
@@ -41,18 +51,14 @@ std::byte* Arena::cut(std::size_t bytes) {
 #ifdef __SANITIZE_ADDRESS__
   const std::size_t usual = 0;  // every block is a slab of its own, so that running over its end is seen
 #else
-  const std::size_t usual = std::clamp<std::size_t>(slab_bytes_, 1 << 18, 32 << 20);
+  const bool own_slab = device_ != nullptr && device_->guards_blocks();
+  const std::size_t usual = own_slab ? 0 : std::clamp<std::size_t>(slab_bytes_, 1 << 18, 32 << 20);
 #endif
   if (bytes > left_) {
-    std::size_t size = std::max(bytes, usual);
-    const bool huge = size >= huge_page;
-    size = rounded(size, huge ? huge_page : 64);
-    void* slab = std::aligned_alloc(huge ? huge_page : 64, size);
-    if (slab == nullptr) throw OutOfMemory(size);
-    if (huge) madvise(slab, size, MADV_HUGEPAGE);  // a wish; without it the pages are small
-    slabs_.push_back(slab);
+    const std::size_t wanted = std::max(bytes, usual), size = rounded(wanted, wanted >= huge_page ? huge_page : 64);
+    slabs_.push_back(slab(size));
     slab_bytes_ += size;
-    next_ = static_cast<std::byte*>(slab);
+    next_ = static_cast<std::byte*>(slabs_.back());
     left_ = size;
   }
   left_ -= bytes;
@@ -82,7 +88,8 @@ Storage* Arena::allocate(std::size_t bytes) {
     ++system_blocks_;
     system_bytes_ += static_cast<std::int64_t>(size);
   }
-  if (poison_) std::memset(block->data, 0xff, size);  // all ones is a NaN in f32 and f64
+  if (poison_) device_ != nullptr ? device_->fill(block->data, 0xff, size)
+                                  : static_cast<void>(std::memset(block->data, 0xff, size));  // a NaN in f32 and f64
   return block;
 }
 

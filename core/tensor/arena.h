@@ -9,6 +9,7 @@
 namespace phasor {
 
 class Arena;
+class Device;
 
 /// One block of memory, 64-byte aligned, counted by the tensors that share it.
 struct Storage {
@@ -25,13 +26,15 @@ struct Storage {
 /// One arena belongs to one worker: its tensors are made and dropped by one thread at a time. It must outlive them.
 class Arena {
  public:
-  Arena() = default;
+  /// `device`: whose memory it hands out; null: the processor's.
+  explicit Arena(Device* device = nullptr) : device_(device) {}
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
   Storage* allocate(std::size_t bytes);
   void release(Storage* storage);
+  Device* device() const { return device_; }
 
   /// Blocks made so far: stays constant once the sizes of a step have been seen.
   std::int64_t system_blocks() const { return system_blocks_; }
@@ -46,6 +49,7 @@ class Arena {
   };
   Bucket& bucket(std::size_t bytes);
   std::byte* cut(std::size_t bytes);
+  void* slab(std::size_t bytes) const;
 
   std::vector<Bucket> buckets_;  // sorted by size; a step uses some tens of sizes
   std::deque<Storage> blocks_;  // beside the memory: what nobody writes to takes no room in the machine
@@ -55,6 +59,7 @@ class Arena {
   std::size_t left_ = 0;
   std::int64_t system_blocks_ = 0, system_bytes_ = 0;
   bool poison_ = false;
+  Device* device_;
 };
 
 }  // namespace phasor

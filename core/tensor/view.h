@@ -11,8 +11,9 @@ struct View {
   std::int64_t stride = 0;
 };
 
+/// constexpr, so that device code may call it.
 template <class T>
-inline T* row(const View& view, std::int64_t index) {
+constexpr T* row(const View& view, std::int64_t index) {
   return static_cast<T*>(view.data) + index * view.stride;
 }
 

@@ -33,26 +33,54 @@ Array random_array(const CaseInput& input, std::uint64_t& state) {
   return out;
 }
 
-void fill(const Tensor& to, const std::vector<double>& values) {
-  for (std::int64_t r = 0; r < to.rows(); ++r)
-    for (std::int64_t i = 0; i < to.width(); ++i) {
-      const double value = values[static_cast<std::size_t>(r * to.width() + i)];
-      switch (to.dtype()) {
-        case Dtype::f32: row<float>(to.view(), r)[i] = static_cast<float>(value); break;
-        case Dtype::f64: row<double>(to.view(), r)[i] = value; break;
-        case Dtype::i32: row<std::int32_t>(to.view(), r)[i] = static_cast<std::int32_t>(value); break;
-      }
+/// The memory of a tensor as the host may read and write it: a copy of what a device has, brought back by `write`.
+class HostView {
+ public:
+  HostView(const Tensor& tensor, Device* device) : tensor_(tensor), device_(device), view_(tensor.view()) {
+    if (device == nullptr || tensor.size() == 0) return;
+    copy_.resize(static_cast<std::size_t>((tensor.rows() - 1) * tensor.row_stride() + tensor.width()) * size_of(tensor.dtype()));
+    device->copy_out(copy_.data(), tensor.data(), copy_.size());
+    view_.data = copy_.data();
+  }
+  void write() const {
+    if (!copy_.empty()) device_->copy_in(tensor_.data(), copy_.data(), copy_.size());
+  }
+  double get(std::int64_t r, std::int64_t i) const {
+    switch (tensor_.dtype()) {
+      case Dtype::f32: return static_cast<double>(row<float>(view_, r)[i]);
+      case Dtype::f64: return row<double>(view_, r)[i];
+      case Dtype::i32: return static_cast<double>(row<std::int32_t>(view_, r)[i]);
     }
+    return 0.0;
+  }
+  void set(std::int64_t r, std::int64_t i, double value) const {
+    switch (tensor_.dtype()) {
+      case Dtype::f32: row<float>(view_, r)[i] = static_cast<float>(value); break;
+      case Dtype::f64: row<double>(view_, r)[i] = value; break;
+      case Dtype::i32: row<std::int32_t>(view_, r)[i] = static_cast<std::int32_t>(value); break;
+    }
+  }
+
+ private:
+  const Tensor& tensor_;
+  Device* device_;
+  View view_;
+  std::vector<std::byte> copy_;
+};
+
+void fill(const Tensor& to, const std::vector<double>& values, Device* device) {
+  const HostView view(to, device);
+  for (std::int64_t r = 0; r < to.rows(); ++r)
+    for (std::int64_t i = 0; i < to.width(); ++i) view.set(r, i, values[static_cast<std::size_t>(r * to.width() + i)]);
+  view.write();
 }
 
-std::vector<double> read(const Tensor& from) {
+std::vector<double> read(const Tensor& from, Device* device) {
+  const HostView view(from, device);
   std::vector<double> values;
   values.reserve(static_cast<std::size_t>(from.size()));
   for (std::int64_t r = 0; r < from.rows(); ++r)
-    for (std::int64_t i = 0; i < from.width(); ++i)
-      values.push_back(from.dtype() == Dtype::f32   ? static_cast<double>(row<float>(from.view(), r)[i])
-                       : from.dtype() == Dtype::f64 ? row<double>(from.view(), r)[i]
-                                                    : static_cast<double>(row<std::int32_t>(from.view(), r)[i]));
+    for (std::int64_t i = 0; i < from.width(); ++i) values.push_back(view.get(r, i));
   return values;
 }
 
@@ -63,7 +91,8 @@ struct Pass {
 
 Pass run_pass(Arena& arena, const OpCase& op, const std::vector<Array>& inputs,
               const std::vector<std::vector<double>>& cotangents, Dtype dtype, bool strided, double seed_gradient) {
-  Tape tape(arena, {dtype, nullptr}, true);
+  Device* device = arena.device();
+  Tape tape(arena, {dtype, nullptr, false, device}, true);
   std::vector<Tensor> leaves;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const CaseInput& input = op.inputs[i];
@@ -75,25 +104,25 @@ Pass run_pass(Arena& arena, const OpCase& op, const std::vector<Array>& inputs,
     } else {
       leaf = tape.empty(input.shape, own);
     }
-    fill(leaf, inputs[i].values);
+    fill(leaf, inputs[i].values, device);
     leaves.push_back(input.differentiable && input.indices == 0 ? tape.variable(leaf) : leaf);
   }
   const std::vector<Tensor> outputs = op.run(tape, leaves);
   Pass pass;
-  for (const Tensor& output : outputs) pass.outputs.push_back(read(output));
+  for (const Tensor& output : outputs) pass.outputs.push_back(read(output, device));
 
   std::vector<std::pair<Tensor, Tensor>> seeds;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!tape.wants(outputs[i])) continue;
     const Tensor cotangent = tape.empty(outputs[i].shape(), outputs[i].dtype());
-    fill(cotangent, cotangents[i]);
+    fill(cotangent, cotangents[i], device);
     seeds.emplace_back(outputs[i], cotangent);
   }
   if (seed_gradient != 0.0) {
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       if (!tape.wants(leaves[i])) continue;
       const Tensor there = tape.empty(leaves[i].shape(), leaves[i].dtype());
-      fill(there, std::vector<double>(inputs[i].values.size(), seed_gradient));
+      fill(there, std::vector<double>(inputs[i].values.size(), seed_gradient), device);
       seeds.emplace_back(leaves[i], there);
     }
   }
@@ -104,7 +133,7 @@ Pass run_pass(Arena& arena, const OpCase& op, const std::vector<Array>& inputs,
       continue;
     }
     const Tensor gradient = tape.leaf_gradient(leaf);
-    pass.gradients.push_back(gradient ? read(gradient)
+    pass.gradients.push_back(gradient ? read(gradient, device)
                                       : std::vector<double>(static_cast<std::size_t>(leaf.size()), 0.0));
   }
   return pass;
@@ -166,58 +195,93 @@ void compare_differences(std::vector<std::string>& faults, const OpCase& op, con
   }
 }
 
+/// What a case is made of, and what is expected of it.
+struct Problem {
+  std::vector<Array> inputs, expected;
+  std::vector<std::vector<double>> cotangents;
+  Pass exact;  // of the processor, in double
+  double scale = 0.0, gradient_scale = 0.0;
+};
+
+Problem problem_of(const OpCase& op) {
+  Problem p;
+  std::uint64_t state = 0x9a5e;
+  for (const char letter : op.name) state = state * 31 + static_cast<unsigned char>(letter);
+  for (const CaseInput& input : op.inputs) p.inputs.push_back(random_array(input, state));
+  if (op.prepare) op.prepare(p.inputs);
+  p.expected = op.reference(p.inputs);
+  for (const Array& output : p.expected) {
+    CaseInput random{"cotangent", output.shape};
+    p.cotangents.push_back(random_array(random, state).values);
+  }
+  Arena arena;
+  arena.poison(true);
+  p.exact = run_pass(arena, op, p.inputs, p.cotangents, Dtype::f64, false, 0.0);
+  for (const Array& output : p.expected) p.scale = std::max(p.scale, largest(output.values));
+  for (const auto& gradient : p.exact.gradients) p.gradient_scale = std::max(p.gradient_scale, largest(gradient));
+  return p;
+}
+
+/// One precision and layout: `pass` and `again` of the same problem, `added` to gradients of 0.25.
+void compare_passes(std::vector<std::string>& faults, const OpCase& op, const Problem& p, const std::string& how,
+                    double tolerance, const Pass& pass, const Pass& again, const Pass& added) {
+  for (std::size_t o = 0; o < p.expected.size(); ++o) {
+    const std::string what = fmt::format("{} output {}", how, o);
+    compare(faults, what, pass.outputs[o], p.expected[o].values, tolerance, p.scale);
+    if (pass.outputs[o] != again.outputs[o]) faults.push_back(what + ": other bits the second time");
+  }
+  for (std::size_t i = 0; i < p.inputs.size(); ++i) {
+    if (p.exact.gradients[i].empty()) continue;
+    const std::string what = fmt::format("{} gradient of {}", how, op.inputs[i].name);
+    compare(faults, what, pass.gradients[i], p.exact.gradients[i], tolerance, p.gradient_scale);
+    if (pass.gradients[i] != again.gradients[i]) faults.push_back(what + ": other bits the second time");
+    std::vector<double> sum = p.exact.gradients[i];
+    for (double& value : sum) value += 0.25;
+    compare(faults, what + " added to 0.25", added.gradients[i], sum, tolerance, p.gradient_scale);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> check_case(const OpCase& op) {
   std::vector<std::string> faults;
-  std::uint64_t state = 0x9a5e;
-  for (const char letter : op.name) state = state * 31 + static_cast<unsigned char>(letter);
-  std::vector<Array> inputs;
-  for (const CaseInput& input : op.inputs) inputs.push_back(random_array(input, state));
-  if (op.prepare) op.prepare(inputs);
-  const std::vector<Array> expected = op.reference(inputs);
-  std::vector<std::vector<double>> cotangents;
-  for (const Array& output : expected) {
-    CaseInput random{"cotangent", output.shape};
-    cotangents.push_back(random_array(random, state).values);
+  const Problem p = problem_of(op);
+  if (p.exact.outputs.size() != p.expected.size()) {
+    faults.push_back(fmt::format("{} outputs, the reference has {}", p.exact.outputs.size(), p.expected.size()));
+    return faults;
   }
+  for (std::size_t o = 0; o < p.expected.size(); ++o)
+    compare(faults, fmt::format("f64 output {}", o), p.exact.outputs[o], p.expected[o].values, 1e-10, p.scale);
+  compare_differences(faults, op, p.inputs, p.cotangents, p.exact.gradients);
 
   Arena arena;
   arena.poison(true);
-  const Pass exact = run_pass(arena, op, inputs, cotangents, Dtype::f64, false, 0.0);
-  if (exact.outputs.size() != expected.size()) {
-    faults.push_back(fmt::format("{} outputs, the reference has {}", exact.outputs.size(), expected.size()));
-    return faults;
-  }
-  double scale = 0.0;
-  for (const Array& output : expected) scale = std::max(scale, largest(output.values));
-  double gradient_scale = 0.0;
-  for (const auto& gradient : exact.gradients) gradient_scale = std::max(gradient_scale, largest(gradient));
-  for (std::size_t o = 0; o < expected.size(); ++o)
-    compare(faults, fmt::format("f64 output {}", o), exact.outputs[o], expected[o].values, 1e-10, scale);
-  compare_differences(faults, op, inputs, cotangents, exact.gradients);
-
   for (const bool strided : {false, true}) {
-    const std::string how = strided ? "strided " : "";
     for (const Dtype dtype : {Dtype::f64, Dtype::f32}) {
-      const double tolerance = dtype == Dtype::f64 ? 1e-10 : op.tolerance;
-      const Pass pass = run_pass(arena, op, inputs, cotangents, dtype, strided, 0.0);
-      const Pass again = run_pass(arena, op, inputs, cotangents, dtype, strided, 0.0);
-      const Pass added = run_pass(arena, op, inputs, cotangents, dtype, strided, 0.25);
-      for (std::size_t o = 0; o < expected.size(); ++o) {
-        const std::string what = fmt::format("{}{} output {}", how, name_of(dtype), o);
-        compare(faults, what, pass.outputs[o], expected[o].values, tolerance, scale);
-        if (pass.outputs[o] != again.outputs[o]) faults.push_back(what + ": other bits the second time");
+      const auto run = [&](double seed_gradient) {
+        return run_pass(arena, op, p.inputs, p.cotangents, dtype, strided, seed_gradient);
+      };
+      compare_passes(faults, op, p, fmt::format("{}{}", strided ? "strided " : "", name_of(dtype)),
+                     dtype == Dtype::f64 ? 1e-10 : op.tolerance, run(0.0), run(0.0), run(0.25));
+    }
+  }
+  return faults;
+}
+
+std::vector<std::string> check_case_on(Device& device, const OpCase& op, FunctionRef<void(int)> before_pass) {
+  std::vector<std::string> faults;
+  const Problem p = problem_of(op);
+  Arena arena(&device);
+  arena.poison(true);
+  for (const bool strided : {false, true}) {
+    for (const Dtype dtype : {Dtype::f64, Dtype::f32}) {
+      std::vector<Pass> passes;
+      for (int pass = 0; pass < 3; ++pass) {
+        before_pass(pass);
+        passes.push_back(run_pass(arena, op, p.inputs, p.cotangents, dtype, strided, pass == 2 ? 0.25 : 0.0));
       }
-      for (std::size_t i = 0; i < inputs.size(); ++i) {
-        if (exact.gradients[i].empty()) continue;
-        const std::string what = fmt::format("{}{} gradient of {}", how, name_of(dtype), op.inputs[i].name);
-        compare(faults, what, pass.gradients[i], exact.gradients[i], tolerance, gradient_scale);
-        if (pass.gradients[i] != again.gradients[i]) faults.push_back(what + ": other bits the second time");
-        std::vector<double> sum = exact.gradients[i];
-        for (double& value : sum) value += 0.25;
-        compare(faults, what + " added to 0.25", added.gradients[i], sum, tolerance, gradient_scale);
-      }
+      compare_passes(faults, op, p, fmt::format("{} {}{}", device.name(), strided ? "strided " : "", name_of(dtype)),
+                     dtype == Dtype::f64 ? 1e-10 : op.tolerance, passes[0], passes[1], passes[2]);
     }
   }
   return faults;

@@ -12,7 +12,7 @@ struct EmbeddingForward {
 
 struct EmbeddingBackward {
   View ids, dy, dweight;  // dweight is always accumulated
-  std::int64_t batch, time, dim, padding;
+  std::int64_t batch, time, dim, vocabulary, padding;
 };
 
 extern const Kernel<EmbeddingForward> embedding_forward;

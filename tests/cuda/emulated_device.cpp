@@ -1,0 +1,165 @@
+#include "tests/cuda/emulated_device.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
+#include "core/cuda/gemm.h"
+#include "core/ops/gemm.h"
+#include "tests/cuda/emulation.h"
+
+namespace phasor {
+
+namespace {
+
+constexpr std::size_t page = 4096, scratch_bytes = 16 << 20;
+
+const char* running = nullptr;  // the kernel; for the line below
+
+void say_who(int) {
+  char line[256];
+  const int length =
+      running != nullptr
+          ? std::snprintf(line, sizeof line, "emulation: kernel %s touched memory outside of its operands\n", running)
+          : std::snprintf(line, sizeof line, "emulation: the host touched memory of the device, or wild memory\n");
+  if (::write(STDERR_FILENO, line, static_cast<std::size_t>(length)) < 0) std::_Exit(3);
+}  // and then the same again, without a handler
+
+void watch_segments() {
+  static std::byte stack[64 << 10];  // of its own: fibers may have run out of theirs
+  stack_t other{};
+  other.ss_sp = stack;
+  other.ss_size = sizeof stack;
+  sigaltstack(&other, nullptr);
+  struct sigaction action {};
+  action.sa_handler = say_who;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_ONSTACK;
+  sigaction(SIGSEGV, &action, nullptr);
+}
+
+std::size_t whole_pages(std::size_t bytes) { return (bytes + page - 1) / page * page; }
+
+}  // namespace
+
+/// All memory of the device is open while one is there.
+class EmulatedDevice::Access {
+ public:
+  explicit Access(const EmulatedDevice& device) : device_(device) { device_.protect(PROT_READ | PROT_WRITE); }
+  ~Access() { device_.protect(PROT_NONE); }
+  Access(const Access&) = delete;
+  Access& operator=(const Access&) = delete;
+
+ private:
+  const EmulatedDevice& device_;
+};
+
+EmulatedDevice::EmulatedDevice() : scratch_(scratch_bytes) {
+  cuda::add_all(kernels_);
+  watch_segments();
+}
+
+EmulatedDevice::~EmulatedDevice() {
+  for (const auto& [begin, bytes] : blocks_) munmap(begin, bytes + page);
+}
+
+void EmulatedDevice::set_order(unsigned order) { emulation::set_order(order); }
+
+void EmulatedDevice::protect(int access) const {
+  for (const auto& [begin, bytes] : blocks_) mprotect(begin, bytes, access);
+}
+
+/// A block ends where the page behind it begins.
+void* EmulatedDevice::allocate(std::size_t bytes) {
+  const std::size_t size = whole_pages(bytes);
+  void* memory = mmap(nullptr, size + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  auto* begin = static_cast<std::byte*>(memory);
+  blocks_[begin] = size;
+  return begin + (size - bytes);
+}
+
+void EmulatedDevice::release(void* data) {
+  const auto place = std::prev(blocks_.upper_bound(static_cast<std::byte*>(data)));
+  munmap(place->first, place->second + page);
+  blocks_.erase(place);
+}
+
+void EmulatedDevice::copy_in(void* to, const void* from, std::size_t bytes) {
+  const auto* first = static_cast<const std::byte*>(from);
+  emulation::enqueue([this, to, kept = std::vector<std::byte>(first, first + bytes)] {
+    const Access access(*this);
+    std::memcpy(to, kept.data(), kept.size());
+  });
+}
+
+void EmulatedDevice::copy_out(void* to, const void* from, std::size_t bytes) {
+  const Access access(*this);
+  std::memcpy(to, from, bytes);
+}
+
+void EmulatedDevice::fill(void* to, unsigned char byte, std::size_t bytes) {
+  emulation::enqueue([=, this] {
+    const Access access(*this);
+    std::memset(to, byte, bytes);
+  });
+}
+
+void EmulatedDevice::run(const void* kernel, const char* name, Dtype dtype, const void* args) {
+  if (!kernels_.has(kernel, dtype)) throw NoKernel(this->name(), name, dtype);
+  const Access access(*this);
+  std::memset(scratch_.data(), 0xff, 1 << 16);  // the beginning is where a kernel would read what it did not write
+  running = name;
+  try {
+    kernels_.run(kernel, dtype, {nullptr, nullptr, scratch_.data(), scratch_.size()}, args);
+  } catch (const InternalError& error) {
+    running = nullptr;
+    throw InternalError(std::string(name) + ": " + error.what());
+  }
+  running = nullptr;
+}
+
+void EmulatedDevice::begin_capture() { emulation::begin_capture(); }
+
+std::shared_ptr<void> EmulatedDevice::end_capture() {
+  return std::make_shared<std::vector<std::function<void()>>>(emulation::end_capture());
+}
+
+void EmulatedDevice::replay(void* captured) {
+  const Access access(*this);
+  for (const auto& work : *static_cast<std::vector<std::function<void()>>*>(captured)) work();
+}
+
+namespace cuda {
+
+namespace {
+template <class T>
+void products(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
+              std::int64_t step_a, const T* b, std::int64_t ldb, std::int64_t step_b, bool accumulate, T* c, std::int64_t ldc,
+              std::int64_t step_c, std::int64_t count) {
+  emulation::enqueue([=] {
+    for (std::int64_t i = 0; i < count; ++i)
+      phasor::gemm(transpose_a, transpose_b, m, n, k, T(1), a + i * step_a, lda, b + i * step_b, ldb,
+                   accumulate ? T(1) : T(0), c + i * step_c, ldc);
+  });
+}
+}  // namespace
+
+void gemm_batch(const Queue&, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
+                const float* a, std::int64_t lda, std::int64_t step_a, const float* b, std::int64_t ldb, std::int64_t step_b,
+                bool accumulate, float* c, std::int64_t ldc, std::int64_t step_c, std::int64_t count) {
+  products(transpose_a, transpose_b, m, n, k, a, lda, step_a, b, ldb, step_b, accumulate, c, ldc, step_c, count);
+}
+
+void gemm_batch(const Queue&, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
+                const double* a, std::int64_t lda, std::int64_t step_a, const double* b, std::int64_t ldb, std::int64_t step_b,
+                bool accumulate, double* c, std::int64_t ldc, std::int64_t step_c, std::int64_t count) {
+  products(transpose_a, transpose_b, m, n, k, a, lda, step_a, b, ldb, step_b, accumulate, c, ldc, step_c, count);
+}
+
+}  // namespace cuda
+
+}  // namespace phasor

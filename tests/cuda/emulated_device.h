@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+
+#include "core/cuda/kernels.h"
+#include "core/graph/device.h"
+
+namespace phasor {
+
+/// A device whose kernels are those of every cuda.cu, run by tests/cuda/emulation.h. Its memory is memory of the process that
+/// only kernels and copies can touch: elsewhere, and beyond the end of a block, it is closed, and touching it ends the process
+/// with a line that names the kernel. Matrix products are those of the processor.
+class EmulatedDevice : public Device {
+ public:
+  EmulatedDevice();
+  ~EmulatedDevice() override;
+
+  /// See emulation::set_order. Kernels without races give the same bits in every order.
+  void set_order(unsigned order);
+
+  std::string name() const override { return "emulation"; }
+  void* allocate(std::size_t bytes) override;
+  void release(void* data) override;
+  bool guards_blocks() const override { return true; }
+  void copy_in(void* to, const void* from, std::size_t bytes) override;
+  void copy_out(void* to, const void* from, std::size_t bytes) override;
+  void fill(void* to, unsigned char byte, std::size_t bytes) override;
+  void run(const void* kernel, const char* name, Dtype dtype, const void* args) override;
+  bool has(const void* kernel, Dtype dtype) const override { return kernels_.has(kernel, dtype); }
+  void synchronize() override {}
+  void begin_capture() override;
+  std::shared_ptr<void> end_capture() override;
+  void replay(void* captured) override;
+
+ private:
+  class Access;
+  void protect(int access) const;
+
+  cuda::Kernels kernels_;
+  std::map<std::byte*, std::size_t> blocks_;  // pages of a block, without the one behind it
+  std::vector<std::byte> scratch_;
+};
+
+}  // namespace phasor

@@ -1,0 +1,196 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/cuda/emulated_device.h"
+#include "core/graph/accumulate.h"
+#include "tests/cuda/emulation.h"
+
+#include "core/cuda/reduce.h"
+
+namespace phasor {
+namespace {
+
+using cuda::Queue;
+
+/// A kernel's output in an order.
+template <class Run>
+std::vector<float> in_order(unsigned order, std::size_t size, Run run) {
+  emulation::set_order(order);
+  std::vector<float> out(size, 0.0f);
+  run(out.data());
+  emulation::set_order(0);
+  return out;
+}
+
+__global__ void neighbours(const float* x, float* y, bool wait) {
+  __shared__ float shared[128];
+  shared[threadIdx.x] = x[threadIdx.x];
+  if (wait) __syncthreads();
+  y[threadIdx.x] = shared[(threadIdx.x + 1) % 128];
+}
+
+TEST(Emulation, ABarrierWaitsAndAMissingOneShowsInTheOtherOrder) {
+  std::vector<float> x(128);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+  const auto run = [&](unsigned order, bool wait) {
+    return in_order(order, 128, [&](float* y) { cuda::start(Queue{}, dim3(1), dim3(128), 0, neighbours, x.data(), y, wait); });
+  };
+  const std::vector<float> up = run(0, true);
+  for (std::size_t i = 0; i < 128; ++i) EXPECT_EQ(up[i], x[(i + 1) % 128]);
+  EXPECT_EQ(run(1, true), up);
+  EXPECT_EQ(run(7, true), up);
+  EXPECT_NE(run(1, false), run(0, false));
+}
+
+__global__ void block_totals(const float* x, float* y) {
+  __shared__ float shared[32];
+  const float sum = cuda::block_sum(x[cuda::thread_index()], shared);
+  if (threadIdx.x == 0) y[blockIdx.x] = sum;
+}
+
+TEST(Emulation, SumsOfBlocks) {
+  std::vector<float> x(3 * 256);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 17);
+  for (const unsigned order : {0u, 1u, 2u, 3u}) {
+    const std::vector<float> y = in_order(order, 3, [&](float* to) {
+      cuda::start(Queue{}, dim3(3), dim3(256), 0, block_totals, x.data(), to);
+    });
+    for (std::size_t b = 0; b < 3; ++b) {
+      float sum = 0.0f;
+      for (std::size_t i = 0; i < 256; ++i) sum += x[b * 256 + i];
+      EXPECT_EQ(y[b], sum) << order;
+    }
+  }
+}
+
+__global__ void warp_functions(float* y) {
+  const auto lane = static_cast<int>(cuda::lane_index());
+  float* out = y + threadIdx.x * 8;
+  out[0] = static_cast<float>(__shfl_sync(~0u, lane * 10, 5));
+  out[1] = static_cast<float>(__shfl_up_sync(~0u, lane, 3));
+  out[2] = static_cast<float>(__shfl_down_sync(~0u, lane, 3));
+  out[3] = static_cast<float>(__shfl_xor_sync(~0u, lane, 6));
+  out[4] = static_cast<float>(__shfl_sync(~0u, lane, 1, 8));
+  out[5] = static_cast<float>(__popc(__ballot_sync(~0u, lane % 3 == 0)));
+  out[6] = static_cast<float>(__any_sync(~0u, lane == 31) * 2 + __all_sync(~0u, lane < 31));
+  // The lower half alone: the others do not wait for it.
+  out[7] = lane < 16 ? static_cast<float>(__shfl_down_sync(0xffffu, lane, 1, 16)) : -1.0f;
+}
+
+TEST(Emulation, WhatAWarpDoesTogether) {
+  for (const unsigned order : {0u, 1u, 5u}) {
+    const std::vector<float> y =
+        in_order(order, 64 * 8, [](float* to) { cuda::start(Queue{}, dim3(1), dim3(64), 0, warp_functions, to); });
+    for (int t = 0; t < 64; ++t) {
+      const int lane = t % 32;
+      const auto out = [&](int i) { return static_cast<int>(y[static_cast<std::size_t>(t * 8 + i)]); };
+      EXPECT_EQ(out(0), 50);
+      EXPECT_EQ(out(1), lane < 3 ? lane : lane - 3);
+      EXPECT_EQ(out(2), lane > 28 ? lane : lane + 3);
+      EXPECT_EQ(out(3), lane ^ 6);
+      EXPECT_EQ(out(4), lane / 8 * 8 + 1);
+      EXPECT_EQ(out(5), 11);
+      EXPECT_EQ(out(6), 2);
+      EXPECT_EQ(out(7), lane >= 16 ? -1 : (lane == 15 ? 15 : lane + 1));
+    }
+  }
+}
+
+__global__ void reads_unwritten(float* y, bool dynamic) {
+  __shared__ float shared[4];
+  y[blockIdx.x] = dynamic ? cuda::shared_memory<float>()[3] : shared[3];
+  shared[3] = 1.0f;
+  cuda::shared_memory<float>()[3] = 1.0f;
+}
+
+TEST(Emulation, SharedMemoryBeginsAsNaNInEveryBlock) {
+  for (const bool dynamic : {false, true}) {
+    const std::vector<float> y = in_order(0, 2, [&](float* to) {
+      cuda::start(Queue{}, dim3(2), dim3(1), 4 * sizeof(float), reads_unwritten, to, dynamic);
+    });
+    EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
+  }
+}
+
+__global__ void part_waits(int* y) {
+  if (threadIdx.x < 32) __syncthreads();
+  else if (threadIdx.x < 40) __syncwarp(0xffu);
+  if (threadIdx.x == 40) __syncwarp(0x300u);
+  *y = 1;
+}
+__global__ void two_places() {
+  if (threadIdx.x < 32)
+    __syncthreads();
+  else
+    __syncthreads();
+}
+__global__ void outsider() { __shfl_sync(0x1u, 1, 0); }
+__global__ void counts(int* to) { atomicAdd(to, __syncthreads_count(threadIdx.x % 2 == 0) == 32 ? 1 : 0); }
+
+template <class... P, class... A>
+std::string fault_of(unsigned threads, void (*kernel)(P...), A... args) {
+  try {
+    cuda::start(Queue{}, dim3(1), dim3(threads), 0, kernel, args...);
+  } catch (const InternalError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Emulation, FaultsAreNamed) {
+  int y = 0;
+  EXPECT_NE(fault_of(64, part_waits, &y).find("waits for others that do not come"), std::string::npos);
+  EXPECT_NE(fault_of(64, two_places).find("different barriers"), std::string::npos);
+  EXPECT_NE(fault_of(32, outsider).find("is not in the mask"), std::string::npos);
+  EXPECT_NE(fault_of(2000, outsider).find("2000 threads"), std::string::npos);
+  int count = 0;
+  EXPECT_EQ(fault_of(64, counts, &count), "");  // and after faults it goes on working
+  EXPECT_EQ(count, 64);
+}
+
+TEST(EmulatedDevice, MemoryIsClosedToTheHost) {
+  EmulatedDevice device;
+  auto* memory = static_cast<float*>(device.allocate(64));
+  const float one = 1.0f;
+  float back = 0.0f;
+  device.copy_in(memory, &one, sizeof one);
+  device.copy_out(&back, memory, sizeof back);
+  EXPECT_EQ(back, 1.0f);
+  EXPECT_DEATH(*memory = 2.0f, "the host touched memory of the device");
+  device.release(memory);
+}
+
+TEST(EmulatedDevice, CapturesAndReplays) {
+  EmulatedDevice device;
+  Arena arena(&device);
+  const Stream stream{Dtype::f32, nullptr, false, &device};
+  const Tensor a(arena, Dtype::f32, {3}), sum(arena, Dtype::f32, {3});
+  const std::vector<float> ones(3, 1.0f);
+  device.copy_in(a.data(), ones.data(), 12);
+  zero(stream, sum);
+  device.begin_capture();
+  copy(stream, a, sum, true);
+  const std::shared_ptr<void> step = device.end_capture();
+  std::vector<float> out(3);
+  device.copy_out(out.data(), sum.data(), 12);
+  EXPECT_EQ(out, std::vector<float>(3, 0.0f));
+  for (int i = 0; i < 4; ++i) device.replay(step.get());
+  device.copy_out(out.data(), sum.data(), 12);
+  EXPECT_EQ(out, std::vector<float>(3, 4.0f));
+}
+
+TEST(EmulatedDevice, AKernelThatIsNotThereIsNamed) {
+  EmulatedDevice device;
+  const Kernel<int> unknown{"unknown.forward", nullptr, nullptr};
+  try {
+    launch(Stream{Dtype::f32, nullptr, false, &device}, unknown, 1, {0.0, 0});
+    FAIL();
+  } catch (const NoKernel& error) {
+    EXPECT_NE(std::string(error.what()).find("f32 kernel for unknown.forward"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace phasor

@@ -1,0 +1,64 @@
+// The CUDA kernels of every room, run by the emulation, against the cases of the room. Both orders of threads and blocks must
+// give the same bits, or there is a race.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "core/ops/gemm.h"
+#include "tests/conformance/all_cases.h"
+#include "tests/conformance/check_case.h"
+#include "tests/cuda/emulated_device.h"
+
+namespace phasor::ops {
+namespace {
+
+constexpr std::array covered = {CUDA_ROOMS};
+
+bool is_covered(std::string_view room) { return std::find(covered.begin(), covered.end(), room) != covered.end(); }
+
+struct RoomCase {
+  std::string room;
+  OpCase op;
+};
+
+void PrintTo(const RoomCase& at, std::ostream* out) { *out << at.op.name; }
+
+std::vector<RoomCase> covered_cases() {
+  std::vector<RoomCase> out;
+  for (auto& [room, cases] : cases_by_room())
+    if (is_covered(room))
+      for (OpCase& op : cases) out.push_back({room, std::move(op)});
+  return out;
+}
+
+class CudaOps : public testing::TestWithParam<RoomCase> {};
+
+TEST_P(CudaOps, HoldsItsPromises) {
+  use_one_thread_for_gemm();
+  EmulatedDevice device;
+  const auto orders = [&](int pass) { device.set_order(static_cast<unsigned>(pass)); };
+  for (const std::string& fault : check_case_on(device, GetParam().op, orders)) ADD_FAILURE() << GetParam().op.name << ": " << fault;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaOps, testing::ValuesIn(covered_cases()),
+                         [](const testing::TestParamInfo<RoomCase>& at) { return at.param.op.name; });
+
+TEST(CudaRooms, ListsWhatIsNotCovered) {
+  std::string missing;
+  int rooms = 0;
+  for (const auto& [room, cases] : cases_by_room()) {
+    if (is_covered(room)) continue;
+    missing += " " + room;
+    ++rooms;
+  }
+  std::printf("%d rooms without CUDA kernels:%s\n", rooms, missing.c_str());
+  RecordProperty("missing", missing);
+}
+
+}  // namespace
+}  // namespace phasor::ops
