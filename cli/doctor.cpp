@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <sched.h>
 #include <string_view>
 #include <sys/statvfs.h>
@@ -13,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/session.h"
 #include "core/base/error.h"
+#include "core/graph/device.h"
 #include "experiments/trial.h"
 #include "sweeps/folder.h"
 
@@ -52,7 +54,9 @@ void build(Report& report) {
   }
   report.well("libraries", libraries);
   report.well("plugin boundary", host_fingerprint());
-  report.well("cuda", "not built: there is no CUDA side yet");
+  std::string reason;
+  const std::unique_ptr<Device> device = open_cuda(reason);
+  report.well("cuda", device != nullptr ? device->name() : reason);
 }
 
 /// Subnormal numbers are lost for the whole process when a library that was linked with -ffast-math is loaded.

@@ -21,8 +21,7 @@ if(PHASOR_CUDA)
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
     endif()
     # Kernels call constexpr functions of the core.
-    set(cuda_options --expt-relaxed-constexpr -Xcompiler=-march=${PHASOR_ARCH} -Xcompiler=-Wall,-Wextra,-Wshadow
-      --resource-usage)
+    set(cuda_options --expt-relaxed-constexpr -Xcompiler=-march=${PHASOR_ARCH} -Xcompiler=-Wall,-Wextra,-Wshadow)
     if(PHASOR_WERROR)
       list(APPEND cuda_options -Werror=all-warnings -Xcompiler=-Werror)
     endif()

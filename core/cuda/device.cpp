@@ -91,7 +91,7 @@ extern "C" std::unique_ptr<phasor::Device> phasor_open_cuda(std::string& reason)
   const cudaError_t status = cudaGetDeviceCount(&count);
   cudaDeviceProp properties{};
   if (status != cudaSuccess || count == 0) {
-    reason = status == cudaErrorInsufficientDriver ? "no driver" : "no device";
+    reason = status == cudaErrorInsufficientDriver ? "no device: there is no driver, or it is too old" : "no device";
     return nullptr;
   }
   if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) {

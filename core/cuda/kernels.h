@@ -8,7 +8,8 @@
 namespace phasor::cuda {
 
 /// The CUDA versions of kernels, by the address of the `Kernel` constant. Every room's cuda.cu has one function
-/// `void <room>_cuda(cuda::Kernels&)` that adds its own; the list of rooms is the list of folders (core/cuda/CMakeLists.txt).
+/// `void <room>_cuda(cuda::Kernels&)` that adds its own; the list of rooms is the list of folders
+/// (core/cuda/CMakeLists.txt).
 class Kernels {
  public:
   template <class Args>

@@ -6,7 +6,6 @@
 
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
-
 #include <type_traits>
 #endif
 
@@ -26,7 +25,8 @@ inline void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) throw UserError(std::string("cuda: ") + what + ": " + cudaGetErrorString(status));
 }
 
-/// Starts a kernel; nothing happens on an empty grid. `shared`: bytes of dynamic shared memory, up to what the device has.
+/// Starts a kernel; nothing happens on an empty grid. `shared`: bytes of dynamic shared memory, up to what the device
+/// has.
 template <class... Parameters>
 void start(const Queue& queue, dim3 grid, dim3 threads, std::size_t shared, void (*kernel)(Parameters...),
            std::type_identity_t<Parameters>... args) {
@@ -34,9 +34,11 @@ void start(const Queue& queue, dim3 grid, dim3 threads, std::size_t shared, void
   const auto* function = reinterpret_cast<const void*>(kernel);
   constexpr std::size_t without_asking = 48 << 10;
   if (shared > without_asking)
-    check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)), "shared memory");
+    check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+          "shared memory");
   void* places[] = {&args...};
-  check(cudaLaunchKernel(function, grid, threads, places, shared, static_cast<cudaStream_t>(queue.stream)), "start of a kernel");
+  check(cudaLaunchKernel(function, grid, threads, places, shared, static_cast<cudaStream_t>(queue.stream)),
+        "start of a kernel");
 }
 
 /// Dynamic shared memory, 16-byte aligned.
@@ -54,8 +56,8 @@ __device__ inline std::int64_t thread_index() {
 __device__ inline unsigned lane_index() { return threadIdx.x % warp_size; }
 __device__ inline unsigned warp_index() { return threadIdx.x / warp_size; }
 
-/// Starts at least `count` threads that have nothing to do with each other; the kernel looks at thread_index() and lets go
-/// what is beyond `count`.
+/// Starts at least `count` threads that have nothing to do with each other; the kernel looks at thread_index() and lets
+/// go what is beyond `count`.
 template <class... Parameters, class... Args>
 void start_each(const Queue& queue, std::int64_t count, void (*kernel)(Parameters...), const Args&... args) {
   constexpr unsigned threads = 256;

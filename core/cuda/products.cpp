@@ -37,14 +37,17 @@ void set(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t attribute,
   check(cublasLtMatmulDescSetAttribute(product, attribute, &value, sizeof value), "description of a product");
 }
 
-cublasLtMatrixLayout_t layout(cudaDataType type, std::int64_t rows, std::int64_t columns, std::int64_t stride, std::int64_t step,
-                              std::int64_t count) {
+cublasLtMatrixLayout_t layout(cudaDataType type, std::int64_t rows, std::int64_t columns, std::int64_t stride,
+                              std::int64_t step, std::int64_t count) {
   cublasLtMatrixLayout_t out = nullptr;
-  check(cublasLtMatrixLayoutCreate(&out, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), stride),
+  check(cublasLtMatrixLayoutCreate(&out, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
+                                   stride),
         "layout of a matrix");
   const auto matrices = static_cast<std::int32_t>(count);
-  check(cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &matrices, sizeof matrices), "number of matrices");
-  check(cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step), "step of matrices");
+  check(cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &matrices, sizeof matrices),
+        "number of matrices");
+  check(cublasLtMatrixLayoutSetAttribute(out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step),
+        "step of matrices");
   return out;
 }
 
@@ -64,17 +67,21 @@ Products::~Products() {
   cublasLtDestroy(handle_);
 }
 
-// cuBLAS counts down columns, so a row-major matrix is to it the transpose, and C^T = op(B)^T op(A)^T is what it is asked for.
+// cuBLAS counts down columns, so a row-major matrix is to it the transpose, and C^T = op(B)^T op(A)^T is what it is
+// asked for.
 const Products::Plan& Products::plan(const Key& key, cudaDataType type, const Task& t) {
   const auto [place, fresh] = plans_.try_emplace(key);
   Plan& plan = place->second;
   if (!fresh) return plan;
   const bool exact = type == CUDA_R_64F;
-  check(cublasLtMatmulDescCreate(&plan.product, exact ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, type), "description of a product");
+  check(cublasLtMatmulDescCreate(&plan.product, exact ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, type),
+        "description of a product");
   set(plan.product, CUBLASLT_MATMUL_DESC_TRANSA, t.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(plan.product, CUBLASLT_MATMUL_DESC_TRANSB, t.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-  plan.first = t.transpose_b ? layout(type, t.k, t.n, t.ldb, t.step_b, t.count) : layout(type, t.n, t.k, t.ldb, t.step_b, t.count);
-  plan.second = t.transpose_a ? layout(type, t.m, t.k, t.lda, t.step_a, t.count) : layout(type, t.k, t.m, t.lda, t.step_a, t.count);
+  plan.first = t.transpose_b ? layout(type, t.k, t.n, t.ldb, t.step_b, t.count)
+                             : layout(type, t.n, t.k, t.ldb, t.step_b, t.count);
+  plan.second = t.transpose_a ? layout(type, t.m, t.k, t.lda, t.step_a, t.count)
+                              : layout(type, t.k, t.m, t.lda, t.step_a, t.count);
   plan.result = layout(type, t.n, t.m, t.ldc, t.step_c, t.count);
   cublasLtMatmulPreference_t preference = nullptr;
   check(cublasLtMatmulPreferenceCreate(&preference), "preference of a product");
@@ -85,8 +92,8 @@ const Products::Plan& Products::plan(const Key& key, cudaDataType type, const Ta
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(alignment(t.c)));
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, plan.product, plan.first, plan.second, plan.result,
-                                                               plan.result, preference, 1, &best, &found);
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, plan.product, plan.first, plan.second,
+                                                               plan.result, plan.result, preference, 1, &best, &found);
   cublasLtMatmulPreferenceDestroy(preference);
   check(found > 0 ? status : CUBLAS_STATUS_NOT_SUPPORTED, "algorithm of a product");
   plan.algorithm = best.algo;
@@ -104,30 +111,35 @@ void Products::run(cudaStream_t stream, cudaDataType type, const Task& t) {
             "zeros");
     return;
   }
-  const Key key{t.transpose_a, t.transpose_b, t.m,      t.n,      t.k,      t.lda,           t.ldb,           t.ldc, t.step_a,
-                t.step_b,      t.step_c,      t.count,  type,     t.accumulate, alignment(t.a), alignment(t.b), alignment(t.c)};
+  const Key key{t.transpose_a,  t.transpose_b,  t.m,           t.n,      t.k,     t.lda, t.ldb,
+                t.ldc,          t.step_a,       t.step_b,      t.step_c, t.count, type,  t.accumulate,
+                alignment(t.a), alignment(t.b), alignment(t.c)};
   const Plan& p = plan(key, type, t);
   const double one = 1.0, keep = t.accumulate ? 1.0 : 0.0;
   const auto one_f = static_cast<float>(one), keep_f = static_cast<float>(keep);
   const bool exact = type == CUDA_R_64F;
   check(cublasLtMatmul(handle_, p.product, exact ? static_cast<const void*>(&one) : &one_f, t.b, p.first, t.a, p.second,
-                       exact ? static_cast<const void*>(&keep) : &keep_f, t.c, p.result, t.c, p.result, &p.algorithm, workspace_,
-                       workspace_bytes, stream),
+                       exact ? static_cast<const void*>(&keep) : &keep_f, t.c, p.result, t.c, p.result, &p.algorithm,
+                       workspace_, workspace_bytes, stream),
         "product of matrices");
 }
 
 void gemm_batch(const Queue& queue, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
-                const float* a, std::int64_t lda, std::int64_t step_a, const float* b, std::int64_t ldb, std::int64_t step_b,
-                bool accumulate, float* c, std::int64_t ldc, std::int64_t step_c, std::int64_t count) {
-  queue.products->run(static_cast<cudaStream_t>(queue.stream), CUDA_R_32F,
-                      {transpose_a, transpose_b, accumulate, m, n, k, lda, ldb, ldc, step_a, step_b, step_c, count, a, b, c});
+                const float* a, std::int64_t lda, std::int64_t step_a, const float* b, std::int64_t ldb,
+                std::int64_t step_b, bool accumulate, float* c, std::int64_t ldc, std::int64_t step_c,
+                std::int64_t count) {
+  queue.products->run(
+      static_cast<cudaStream_t>(queue.stream), CUDA_R_32F,
+      {transpose_a, transpose_b, accumulate, m, n, k, lda, ldb, ldc, step_a, step_b, step_c, count, a, b, c});
 }
 
 void gemm_batch(const Queue& queue, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
-                const double* a, std::int64_t lda, std::int64_t step_a, const double* b, std::int64_t ldb, std::int64_t step_b,
-                bool accumulate, double* c, std::int64_t ldc, std::int64_t step_c, std::int64_t count) {
-  queue.products->run(static_cast<cudaStream_t>(queue.stream), CUDA_R_64F,
-                      {transpose_a, transpose_b, accumulate, m, n, k, lda, ldb, ldc, step_a, step_b, step_c, count, a, b, c});
+                const double* a, std::int64_t lda, std::int64_t step_a, const double* b, std::int64_t ldb,
+                std::int64_t step_b, bool accumulate, double* c, std::int64_t ldc, std::int64_t step_c,
+                std::int64_t count) {
+  queue.products->run(
+      static_cast<cudaStream_t>(queue.stream), CUDA_R_64F,
+      {transpose_a, transpose_b, accumulate, m, n, k, lda, ldb, ldc, step_a, step_b, step_c, count, a, b, c});
 }
 
 }  // namespace phasor::cuda

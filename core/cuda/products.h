@@ -1,16 +1,16 @@
 #pragma once
 
-#include <cublasLt.h>
-#include <cuda_runtime_api.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
 #include <map>
 
 namespace phasor::cuda {
 
-/// cuBLASLt: its handle, its workspace and the algorithm of every shape seen so far, chosen at the first product of the shape.
+/// cuBLASLt: its handle, its workspace and the algorithm of every shape seen so far, chosen at the first product of the
+/// shape.
 class Products {
  public:
   Products();

@@ -11,7 +11,8 @@ constexpr unsigned whole_warp = 0xffffffffu;
 /// Of a value per lane; every lane gets it. All 32 lanes take part.
 template <class T>
 __device__ T warp_sum(T value) {
-  for (unsigned apart = warp_size / 2; apart > 0; apart /= 2) value += __shfl_xor_sync(whole_warp, value, static_cast<int>(apart));
+  for (unsigned apart = warp_size / 2; apart > 0; apart /= 2)
+    value += __shfl_xor_sync(whole_warp, value, static_cast<int>(apart));
   return value;
 }
 template <class T>
@@ -23,8 +24,8 @@ __device__ T warp_max(T value) {
   return value;
 }
 
-/// Of a value per thread of a block of whole warps in x; every thread gets it. `shared`: 32 elements of shared memory, which
-/// may be used again after the next barrier.
+/// Of a value per thread of a block of whole warps in x; every thread gets it. `shared`: 32 elements of shared memory,
+/// which may be used again after the next barrier.
 template <class T>
 __device__ T block_sum(T value, T* shared) {
   value = warp_sum(value);
@@ -35,7 +36,8 @@ __device__ T block_sum(T value, T* shared) {
 
 constexpr unsigned column_block = 32, row_block = 32;
 
-/// to[i] += sum over r < rows of term(r, i), i < width. `term` is plain data with `__device__ T operator()(r, i) const`.
+/// to[i] += sum over r < rows of term(r, i), i < width. `term` is plain data with `__device__ T operator()(r, i)
+/// const`.
 template <class T, class Term>
 __global__ void add_column_sums(Term term, T* to, std::int64_t rows, std::int64_t width) {
   __shared__ T parts[row_block][column_block + 1];

@@ -1,7 +1,6 @@
 #include "core/graph/device.h"
 
 #include <dlfcn.h>
-
 #include <filesystem>
 
 namespace phasor {

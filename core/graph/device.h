@@ -24,8 +24,8 @@ class Device {
   /// Every block wants to be an allocation of its own, so that running over its end is seen (tests).
   virtual bool guards_blocks() const { return false; }
 
-  /// These join the queue. What `copy_in` reads may change as soon as it returns; `copy_out` returns when the bytes have
-  /// arrived.
+  /// These join the queue. What `copy_in` reads may change as soon as it returns; `copy_out` returns when the bytes
+  /// have arrived.
   virtual void copy_in(void* to, const void* from, std::size_t bytes) = 0;
   virtual void copy_out(void* to, const void* from, std::size_t bytes) = 0;
   virtual void fill(void* to, unsigned char byte, std::size_t bytes) = 0;
@@ -51,8 +51,8 @@ class NoKernel : public UserError {
                   ", which only the processor has; run with --device cpu") {}
 };
 
-/// The first CUDA device, from libphasor_cuda.so beside this library; null when there is none, and then `reason` says why
-/// (not built, no driver, no device).
+/// The first CUDA device, from libphasor_cuda.so beside this library; null when there is none, and then `reason` says
+/// why (not built, no driver, no device).
 std::unique_ptr<Device> open_cuda(std::string& reason);
 
 }  // namespace phasor

@@ -7,9 +7,9 @@
 
 namespace phasor {
 
-/// A device whose kernels are those of every cuda.cu, run by tests/cuda/emulation.h. Its memory is memory of the process that
-/// only kernels and copies can touch: elsewhere, and beyond the end of a block, it is closed, and touching it ends the process
-/// with a line that names the kernel. Matrix products are those of the processor.
+/// A device whose kernels are those of every cuda.cu, run by tests/cuda/emulation.h. Its memory is memory of the
+/// process that only kernels and copies can touch: elsewhere, and beyond the end of a block, it is closed, and touching
+/// it ends the process with a line that names the kernel. Matrix products are those of the processor.
 class EmulatedDevice : public Device {
  public:
   EmulatedDevice();

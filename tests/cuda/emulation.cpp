@@ -1,17 +1,16 @@
 #include "tests/cuda/emulation.h"
 
-#include <fmt/format.h>
-#include <link.h>
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <boost/context/fiber.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
+#include <fmt/format.h>
+#include <link.h>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <optional>
 #include <string_view>
+#include <sys/mman.h>
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -32,7 +31,9 @@ std::string text(const Where& where) {
   return fmt::format("{}:{}", file, where.line());
 }
 
-bool same(const Where& a, const Where& b) { return a.line() == b.line() && std::string_view(a.file_name()) == b.file_name(); }
+bool same(const Where& a, const Where& b) {
+  return a.line() == b.line() && std::string_view(a.file_name()) == b.file_name();
+}
 
 /// Carries threads, one after the other: a thread that never waits needs no stack of its own.
 struct Worker {
@@ -55,8 +56,10 @@ class SharedMemory {
  public:
   SharedMemory() {
     constexpr std::size_t size = (most_shared + page - 1) / page * page;
-    memory_ = static_cast<std::byte*>(mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    PHASOR_CHECK(memory_ != MAP_FAILED && mprotect(memory_ + size, page, PROT_NONE) == 0, "shared memory of the emulation");
+    memory_ =
+        static_cast<std::byte*>(mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    PHASOR_CHECK(memory_ != MAP_FAILED && mprotect(memory_ + size, page, PROT_NONE) == 0,
+                 "shared memory of the emulation");
     end_ = memory_ + size;
   }
   void poison(std::size_t bytes) {
@@ -71,7 +74,8 @@ class SharedMemory {
   std::byte* begin_ = nullptr;
 };
 
-/// What the calling thread has of the thread-local memory of the library that `address` is in: its __shared__ variables.
+/// What the calling thread has of the thread-local memory of the library that `address` is in: its __shared__
+/// variables.
 std::pair<void*, std::size_t> static_shared(const void* address) {
   struct Search {
     std::uintptr_t address;
@@ -85,7 +89,8 @@ std::pair<void*, std::size_t> static_shared(const void* address) {
         for (int i = 0; i < library->dlpi_phnum; ++i) {
           const auto& part = library->dlpi_phdr[i];
           const std::uintptr_t begin = library->dlpi_addr + part.p_vaddr;
-          if (part.p_type == PT_LOAD) inside = inside || (wanted.address >= begin && wanted.address < begin + part.p_memsz);
+          if (part.p_type == PT_LOAD)
+            inside = inside || (wanted.address >= begin && wanted.address < begin + part.p_memsz);
           if (part.p_type == PT_TLS) bytes = part.p_memsz;
         }
         if (inside && library->dlpi_tls_data != nullptr) wanted.found = {library->dlpi_tls_data, bytes};
@@ -153,10 +158,12 @@ std::vector<std::uint64_t> Machine::order_of(std::uint64_t count) const {
   return order;
 }
 
-void Machine::run_grid(dim3 grid, dim3 threads, std::size_t shared, const void* kernel, const std::function<void()>& body) {
+void Machine::run_grid(dim3 grid, dim3 threads, std::size_t shared, const void* kernel,
+                       const std::function<void()>& body) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t count = std::uint64_t{threads.x} * threads.y * threads.z;
-  PHASOR_CHECK(count > 0 && count <= most_threads && threads.z <= 64, fmt::format("a block has {} threads, at most 1024", count));
+  PHASOR_CHECK(count > 0 && count <= most_threads && threads.z <= 64,
+               fmt::format("a block has {} threads, at most 1024", count));
   PHASOR_CHECK(grid.x < 1u << 31 && grid.y < 1u << 16 && grid.z < 1u << 16,
                fmt::format("a grid of {} x {} x {} blocks", grid.x, grid.y, grid.z));
   PHASOR_CHECK(shared <= most_shared, fmt::format("{} bytes of shared memory, at most {}", shared, most_shared));
@@ -286,7 +293,8 @@ void Machine::barrier(int predicate, int* count, const Where& where) {
 
 std::uint64_t Machine::warp(WarpKind kind, unsigned mask, std::uint64_t bits, unsigned source, const Where& where) {
   const unsigned lane = current_ % warp_size, first = current_ - lane;
-  PHASOR_CHECK((mask >> lane & 1) != 0, fmt::format("{}: lane {} is not in the mask {:#010x}", text(where), lane, mask));
+  PHASOR_CHECK((mask >> lane & 1) != 0,
+               fmt::format("{}: lane {} is not in the mask {:#010x}", text(where), lane, mask));
   Thread& self = own();
   self.state = State::at_warp;
   self.where = where;
@@ -300,12 +308,14 @@ std::uint64_t Machine::warp(WarpKind kind, unsigned mask, std::uint64_t bits, un
   };
   bool all = true;
   lanes([&](unsigned l) {
-    PHASOR_CHECK(first + l < threads_.size(), fmt::format("{}: the mask {:#010x} has lanes that the block has not", text(where), mask));
+    PHASOR_CHECK(first + l < threads_.size(),
+                 fmt::format("{}: the mask {:#010x} has lanes that the block has not", text(where), mask));
     const Thread& other = threads_[first + l];
     PHASOR_CHECK(other.state != State::ended, fmt::format("{}: lane {} of the mask has ended", text(where), l));
     all = all && other.state == State::at_warp && other.mask == mask;
-    PHASOR_CHECK(other.state != State::at_warp || other.mask != mask || (other.kind == kind && same(other.where, where)),
-                 fmt::format("lanes of one warp meet at {} and {}", text(where), text(other.where)));
+    PHASOR_CHECK(
+        other.state != State::at_warp || other.mask != mask || (other.kind == kind && same(other.where, where)),
+        fmt::format("lanes of one warp meet at {} and {}", text(where), text(other.where)));
   });
   if (!all) {
     suspend();

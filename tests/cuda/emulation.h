@@ -12,9 +12,9 @@
 
 #include "core/cuda/queue.h"
 
-// What nvcc would define, for C++: a cuda.cu that is compiled after this header runs on the processor. Blocks run one after
-// the other; the threads of a block are fibers that change places at barriers and at what a warp does together. Shared
-// memory is full of NaN when a block begins. See docs/cuda.md.
+// What nvcc would define, for C++: a cuda.cu that is compiled after this header runs on the processor. Blocks run one
+// after the other; the threads of a block are fibers that change places at barriers and at what a warp does together.
+// Shared memory is full of NaN when a block begins. See docs/cuda.md.
 
 struct uint3 {
   unsigned x, y, z;
@@ -61,13 +61,15 @@ void enqueue(std::function<void()> work);
 void begin_capture();
 std::vector<std::function<void()>> end_capture();
 
-/// Runs a grid. `kernel`: the function, `body`: its call for one thread. Throws InternalError on a fault, which names the line.
+/// Runs a grid. `kernel`: the function, `body`: its call for one thread. Throws InternalError on a fault, which names
+/// the line.
 void run_grid(dim3 grid, dim3 threads, std::size_t shared, const void* kernel, const std::function<void()>& body);
 
 void barrier(int predicate, int* count, Where where);
 
 enum class WarpKind : std::uint8_t { sync, shuffle, ballot };
-/// What the lanes of `mask` do together: a lane gets the bits of lane `source`, or of all lanes the set whose bits are not 0.
+/// What the lanes of `mask` do together: a lane gets the bits of lane `source`, or of all lanes the set whose bits are
+/// not 0.
 std::uint64_t warp(WarpKind kind, unsigned mask, std::uint64_t bits, unsigned source, Where where);
 unsigned lane();
 
@@ -99,7 +101,8 @@ inline int __syncthreads_or(int predicate, phasor::emulation::Where where = phas
 inline int __syncthreads_and(int predicate, phasor::emulation::Where where = phasor::emulation::Where::current()) {
   return __syncthreads_count(predicate != 0 ? 0 : 1, where) == 0 ? 1 : 0;
 }
-inline void __syncwarp(unsigned mask = 0xffffffffu, phasor::emulation::Where where = phasor::emulation::Where::current()) {
+inline void __syncwarp(unsigned mask = 0xffffffffu,
+                       phasor::emulation::Where where = phasor::emulation::Where::current()) {
   phasor::emulation::warp(phasor::emulation::WarpKind::sync, mask, 0, 0, where);
 }
 
@@ -133,10 +136,12 @@ inline unsigned __ballot_sync(unsigned mask, int predicate,
   return static_cast<unsigned>(
       phasor::emulation::warp(phasor::emulation::WarpKind::ballot, mask, predicate != 0 ? 1 : 0, 0, where));
 }
-inline int __any_sync(unsigned mask, int predicate, phasor::emulation::Where where = phasor::emulation::Where::current()) {
+inline int __any_sync(unsigned mask, int predicate,
+                      phasor::emulation::Where where = phasor::emulation::Where::current()) {
   return __ballot_sync(mask, predicate, where) != 0 ? 1 : 0;
 }
-inline int __all_sync(unsigned mask, int predicate, phasor::emulation::Where where = phasor::emulation::Where::current()) {
+inline int __all_sync(unsigned mask, int predicate,
+                      phasor::emulation::Where where = phasor::emulation::Where::current()) {
   return __ballot_sync(mask, predicate, where) == mask ? 1 : 0;
 }
 

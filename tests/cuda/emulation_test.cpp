@@ -1,13 +1,12 @@
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <vector>
-
-#include "tests/cuda/emulated_device.h"
-#include "core/graph/accumulate.h"
 #include "tests/cuda/emulation.h"
 
+#include <cmath>
+#include <gtest/gtest.h>
+#include <vector>
+
 #include "core/cuda/reduce.h"
+#include "core/graph/accumulate.h"
+#include "tests/cuda/emulated_device.h"
 
 namespace phasor {
 namespace {
@@ -35,7 +34,8 @@ TEST(Emulation, ABarrierWaitsAndAMissingOneShowsInTheOtherOrder) {
   std::vector<float> x(128);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
   const auto run = [&](unsigned order, bool wait) {
-    return in_order(order, 128, [&](float* y) { cuda::start(Queue{}, dim3(1), dim3(128), 0, neighbours, x.data(), y, wait); });
+    return in_order(order, 128,
+                    [&](float* y) { cuda::start(Queue{}, dim3(1), dim3(128), 0, neighbours, x.data(), y, wait); });
   };
   const std::vector<float> up = run(0, true);
   for (std::size_t i = 0; i < 128; ++i) EXPECT_EQ(up[i], x[(i + 1) % 128]);
@@ -54,9 +54,8 @@ TEST(Emulation, SumsOfBlocks) {
   std::vector<float> x(3 * 256);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 17);
   for (const unsigned order : {0u, 1u, 2u, 3u}) {
-    const std::vector<float> y = in_order(order, 3, [&](float* to) {
-      cuda::start(Queue{}, dim3(3), dim3(256), 0, block_totals, x.data(), to);
-    });
+    const std::vector<float> y =
+        in_order(order, 3, [&](float* to) { cuda::start(Queue{}, dim3(3), dim3(256), 0, block_totals, x.data(), to); });
     for (std::size_t b = 0; b < 3; ++b) {
       float sum = 0.0f;
       for (std::size_t i = 0; i < 256; ++i) sum += x[b * 256 + i];
@@ -115,8 +114,10 @@ TEST(Emulation, SharedMemoryBeginsAsNaNInEveryBlock) {
 }
 
 __global__ void part_waits(int* y) {
-  if (threadIdx.x < 32) __syncthreads();
-  else if (threadIdx.x < 40) __syncwarp(0xffu);
+  if (threadIdx.x < 32)
+    __syncthreads();
+  else if (threadIdx.x < 40)
+    __syncwarp(0xffu);
   if (threadIdx.x == 40) __syncwarp(0x300u);
   *y = 1;
 }

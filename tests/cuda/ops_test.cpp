@@ -1,11 +1,10 @@
-// The CUDA kernels of every room, run by the emulation, against the cases of the room. Both orders of threads and blocks must
-// give the same bits, or there is a race.
-
-#include <gtest/gtest.h>
+// The CUDA kernels of every room, run by the emulation, against the cases of the room. Both orders of threads and
+// blocks must give the same bits, or there is a race.
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <gtest/gtest.h>
 #include <string>
 #include <string_view>
 
@@ -42,7 +41,8 @@ TEST_P(CudaOps, HoldsItsPromises) {
   use_one_thread_for_gemm();
   EmulatedDevice device;
   const auto orders = [&](int pass) { device.set_order(static_cast<unsigned>(pass)); };
-  for (const std::string& fault : check_case_on(device, GetParam().op, orders)) ADD_FAILURE() << GetParam().op.name << ": " << fault;
+  for (const std::string& fault : check_case_on(device, GetParam().op, orders))
+    ADD_FAILURE() << GetParam().op.name << ": " << fault;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CudaOps, testing::ValuesIn(covered_cases()),

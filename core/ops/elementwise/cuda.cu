@@ -11,20 +11,30 @@ namespace {
 template <class T>
 __device__ T value(const UnaryForward& a, T x) {
   switch (a.op) {
-    case Unary::sigmoid: return cuda::sigmoid(x);
-    case Unary::silu: return cuda::silu(x);
-    case Unary::exp: return std::exp(x);
-    case Unary::abs: return std::abs(x);
-    case Unary::softplus: return cuda::softplus(x);
-    case Unary::relu: return x < T(0) ? T(0) : x;
-    case Unary::elu_plus_one: return x > T(0) ? x + T(1) : std::exp(x);
-    case Unary::log_sigmoid: return cuda::log_sigmoid(x);
+    case Unary::sigmoid:
+      return cuda::sigmoid(x);
+    case Unary::silu:
+      return cuda::silu(x);
+    case Unary::exp:
+      return std::exp(x);
+    case Unary::abs:
+      return std::abs(x);
+    case Unary::softplus:
+      return cuda::softplus(x);
+    case Unary::relu:
+      return x < T(0) ? T(0) : x;
+    case Unary::elu_plus_one:
+      return x > T(0) ? x + T(1) : std::exp(x);
+    case Unary::log_sigmoid:
+      return cuda::log_sigmoid(x);
     case Unary::log_gate: {
       const T y = static_cast<T>(a.factor) * cuda::log_sigmoid(x), low = static_cast<T>(a.low);
       return y < low ? low : y;
     }
-    case Unary::scale: return static_cast<T>(a.factor) * x;
-    case Unary::gelu: return x * cuda::normal_share(x);
+    case Unary::scale:
+      return static_cast<T>(a.factor) * x;
+    case Unary::gelu:
+      return x * cuda::normal_share(x);
   }
   return x;
 }
@@ -33,17 +43,28 @@ __device__ T value(const UnaryForward& a, T x) {
 template <class T>
 __device__ T slope(const UnaryBackward& a, T kept) {
   switch (a.op) {
-    case Unary::sigmoid: return kept * (T(1) - kept);
-    case Unary::silu: return cuda::silu_slope(kept);
-    case Unary::exp: return kept;
-    case Unary::abs: return kept > T(0) ? T(1) : (kept < T(0) ? T(-1) : T(0));
-    case Unary::softplus: return cuda::sigmoid(kept);
-    case Unary::relu: return kept > T(0) ? T(1) : T(0);
-    case Unary::elu_plus_one: return kept < T(1) ? kept : T(1);
-    case Unary::log_sigmoid: return cuda::sigmoid(-kept);
-    case Unary::log_gate: return kept < static_cast<T>(a.low) ? T(0) : static_cast<T>(a.factor) * cuda::sigmoid(-kept);
-    case Unary::scale: return static_cast<T>(a.factor);
-    case Unary::gelu: return cuda::normal_share(kept) + kept * T(0.3989422804014327) * std::exp(T(-0.5) * kept * kept);
+    case Unary::sigmoid:
+      return kept * (T(1) - kept);
+    case Unary::silu:
+      return cuda::silu_slope(kept);
+    case Unary::exp:
+      return kept;
+    case Unary::abs:
+      return kept > T(0) ? T(1) : (kept < T(0) ? T(-1) : T(0));
+    case Unary::softplus:
+      return cuda::sigmoid(kept);
+    case Unary::relu:
+      return kept > T(0) ? T(1) : T(0);
+    case Unary::elu_plus_one:
+      return kept < T(1) ? kept : T(1);
+    case Unary::log_sigmoid:
+      return cuda::sigmoid(-kept);
+    case Unary::log_gate:
+      return kept < static_cast<T>(a.low) ? T(0) : static_cast<T>(a.factor) * cuda::sigmoid(-kept);
+    case Unary::scale:
+      return static_cast<T>(a.factor);
+    case Unary::gelu:
+      return cuda::normal_share(kept) + kept * T(0.3989422804014327) * std::exp(T(-0.5) * kept * kept);
   }
   return kept;
 }

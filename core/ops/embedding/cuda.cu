@@ -17,8 +17,8 @@ __global__ void forward_element(EmbeddingForward a) {
 constexpr unsigned warps = 8, own = 4, tile = own * cuda::warp_size;
 
 /// Block (id, columns / tile): the sum over the tokens that have this id. Warp w looks at every `warps`-th group of 32
-/// tokens, each lane at one; all lanes then add the rows of those that match, a column per lane. The warps' sums are added in
-/// order.
+/// tokens, each lane at one; all lanes then add the rows of those that match, a column per lane. The warps' sums are
+/// added in order.
 template <class T>
 __global__ void backward_row(EmbeddingBackward a) {
   __shared__ T parts[warps][tile];
@@ -54,7 +54,8 @@ void forward(const cuda::Queue& queue, const EmbeddingForward& a) {
 template <class T>
 void backward(const cuda::Queue& queue, const EmbeddingBackward& a) {
   const auto tiles = static_cast<unsigned>(cuda::divide_up(a.dim, tile));
-  cuda::start(queue, dim3(static_cast<unsigned>(a.vocabulary), tiles), dim3(warps * cuda::warp_size), 0, backward_row<T>, a);
+  cuda::start(queue, dim3(static_cast<unsigned>(a.vocabulary), tiles), dim3(warps * cuda::warp_size), 0,
+              backward_row<T>, a);
 }
 
 }  // namespace
