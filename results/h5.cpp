@@ -228,17 +228,22 @@ struct Reader::Inside {
   /// Fills `bytes` with the values of a dataset whose type is of `kind`, in `memory` type (0 = as stored); gives the
   /// number of values.
   std::size_t read(const std::string& path, H5T_class_t kind, hid_t memory, std::string& bytes) const;
+  /// The same of any kind. The digest, where there is one, is compared.
+  std::size_t read(const Handle& set, const std::string& path, hid_t type, std::string& bytes) const;
   Handle attribute(const std::string& name, H5T_class_t kind) const;
 };
 
 std::size_t Reader::Inside::read(const std::string& path, H5T_class_t kind, hid_t memory, std::string& bytes) const {
   const Handle set(H5Dopen2(file.id(), path.c_str(), H5P_DEFAULT), H5Dclose, path);
   const Handle stored(H5Dget_type(set.id()), H5Tclose, path);
-  const Handle space(H5Dget_space(set.id()), H5Sclose, path);
   if (H5Tget_class(stored.id()) != kind || (kind == H5T_STRING && H5Tis_variable_str(stored.id()) != 0)) {
     throw Failure(path + " has another type than the layout says");
   }
-  const hid_t type = memory == 0 ? stored.id() : memory;
+  return read(set, path, memory == 0 ? stored.id() : memory, bytes);
+}
+
+std::size_t Reader::Inside::read(const Handle& set, const std::string& path, hid_t type, std::string& bytes) const {
+  const Handle space(H5Dget_space(set.id()), H5Sclose, path);
   const std::size_t width = H5Tget_size(type);
   const hssize_t points = H5Sget_simple_extent_npoints(space.id());
   if (points < 0 || width == 0 || static_cast<std::size_t>(points) > size / width) {
@@ -278,6 +283,28 @@ bool Reader::has(const std::string& path) const {
     if (H5Lexists(inside_->file.id(), path.substr(0, end).c_str(), H5P_DEFAULT) <= 0) return false;
   }
   return H5Lexists(inside_->file.id(), path.c_str(), H5P_DEFAULT) > 0;
+}
+
+std::vector<std::string> Reader::compare_digests() const {
+  // The library calls this from C: nothing may be thrown through it.
+  const auto note = [](hid_t, const char* name, const H5L_info_t*, void* names) -> herr_t {
+    static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+    return 0;
+  };
+  std::vector<std::string> paths, unguarded;
+  check(H5Lvisit(inside_->file.id(), H5_INDEX_NAME, H5_ITER_INC, note, &paths), "the list of what it holds");
+  for (const std::string& path : paths) {
+    const Handle object(H5Oopen(inside_->file.id(), path.c_str(), H5P_DEFAULT), H5Oclose, path);
+    if (H5Iget_type(object.id()) != H5I_DATASET) continue;
+    if (H5Aexists(object.id(), "digest") <= 0) {
+      unguarded.push_back(path);
+      continue;
+    }
+    const Handle type(H5Dget_type(object.id()), H5Tclose, path);
+    std::string bytes;
+    inside_->read(object, path, type.id(), bytes);
+  }
+  return unguarded;
 }
 
 std::vector<double> Reader::doubles(const std::string& path) const {

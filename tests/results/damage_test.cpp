@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -72,6 +73,58 @@ TEST(Damage, AChangedBitIsRefusedOrChangesNothing) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_LT(taken, whole.size() / 31);
   EXPECT_EQ(good.id, "a");
+}
+
+/// What a reader that looks at everything makes of these bytes: the record saved again, or nothing when they are refused.
+std::string read_again(std::string_view bytes) {
+  try {
+    const h5::Reader file(bytes);
+    EXPECT_TRUE(file.compare_digests().empty());
+    h5::Writer again;
+    write_record(again, read_record(file));
+    return again.image();
+  } catch (const h5::Failure&) {
+  } catch (const UserError&) {
+  }
+  return "";
+}
+
+TEST(Damage, EveryByteIsGuardedOrHoldsNothing) {
+  h5::Writer file;
+  write_record(file, sample_record("a"));
+  const std::string whole = file.image();
+  ASSERT_EQ(read_again(whole), whole);
+  std::size_t refused = 0;
+  ::testing::internal::CaptureStderr();
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << (at * 5 % 8)));
+    const std::string again = read_again(bytes);
+    if (again.empty())
+      ++refused;
+    else
+      ASSERT_EQ(again, whole) << "byte " << at;
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  std::printf("%zu bytes, %zu guarded\n", whole.size(), refused);
+  EXPECT_GT(refused, whole.size() / 2);
+}
+
+TEST(Damage, WhatOnlyOthersReadIsComparedToo) {
+  h5::Writer file;
+  write_record(file, sample_record("a"));
+  file.group("checkpoint");
+  const double value = 0.8414709848;  // nowhere else
+  file.column("checkpoint/more", std::vector<double>{1.0, value});
+  const std::string whole = file.image();
+  EXPECT_TRUE(h5::Reader(whole).compare_digests().empty());
+  const std::size_t at = whole.find(std::string(reinterpret_cast<const char*>(&value), sizeof value));
+  ASSERT_NE(at, std::string::npos);
+  std::string bytes = whole;
+  bytes[at] = 1;
+  const h5::Reader damaged(bytes);
+  EXPECT_EQ(read_record(damaged).id, "a");  // which does not look there
+  EXPECT_THROW({ [[maybe_unused]] const auto paths = damaged.compare_digests(); }, h5::Failure);
 }
 
 TEST(Damage, OtherFilesAreRefusedWithTheReason) {
