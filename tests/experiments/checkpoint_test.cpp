@@ -14,6 +14,7 @@
 #include "experiments/trial.h"
 #include "results/files.h"
 #include "results/h5.h"
+#include "results/store.h"
 #include "tests/experiments/fixture.h"
 
 namespace phasor {
@@ -139,22 +140,35 @@ TEST_F(Resume, KilledWhileSaving) {
   // A checkpoint after every step, killed at times that have nothing to do with steps: whatever file is found is whole.
   const std::string often = R"({"train": {"steps": 400}, "run": {"checkpoint_every": 1}})";
   const results::TrialRecord whole = run(often, {});
-  int killed = 0;
-  for (int i = 0; i < 100; ++i) {
+  int killed = 0, found = 0;
+  for (int i = 0; killed < 100; ++i) {
+    ASSERT_LT(i, 2000) << "most runs end before they are killed";
+    int trained[2];
+    ASSERT_EQ(::pipe(trained), 0);
     const pid_t child = ::fork();
     if (child == 0) {
-      run(often, {.folder = folder_});
+      const auto watch = [&](const TrialProgress&) { [[maybe_unused]] const ssize_t told = ::write(trained[1], "x", 1); };
+      run(often, {.watch = watch, .folder = folder_});
       ::_exit(0);
     }
-    ::usleep(static_cast<useconds_t>(9000 + 613 * i % 7000));
+    ::close(trained[1]);
+    // Killed at some moment after its second step, however slow the machine is today: one checkpoint is there by then.
+    char step = 0;
+    for (int left = 2; left > 0 && ::read(trained[0], &step, 1) == 1;) --left;
+    ::usleep(static_cast<useconds_t>(1613 * i % 40000));
     ::kill(child, SIGKILL);
     int status = 0;
     ::waitpid(child, &status, 0);
+    ::close(trained[0]);
     killed += WIFSIGNALED(status) ? 1 : 0;
-    ASSERT_TRUE(!fs::exists(results::checkpoint_file(folder_, whole.id)) ||
-                !results::read_file(results::checkpoint_file(folder_, whole.id)).empty());
+    if (!fs::exists(results::checkpoint_file(folder_, whole.id))) continue;
+    ++found;
+    const std::string image = results::read_file(results::checkpoint_file(folder_, whole.id));
+    const results::h5::Reader file(image);  // throws when it is not whole
+    ASSERT_TRUE(file.compare_digests().empty());
+    ASSERT_EQ(results::read_record(file).id, whole.id);
   }
-  EXPECT_GT(killed, 20) << "most runs end before they are done";
+  EXPECT_GT(found, 80);
   results::TrialRecord resumed = run(often, {.folder = folder_});
   EXPECT_EQ(resumed.bits, whole.bits);
   EXPECT_TRUE(warnings_.empty()) << warnings_.front();
