@@ -175,6 +175,16 @@ std::optional<Lease> Leases::acquire(const std::string& id, bool fresh) {
   }
 }
 
+std::optional<Lease> Leases::acquire_unless(const std::function<bool()>& has_ended, const std::string& id, bool fresh) {
+  if (has_ended()) return std::nullopt;
+  std::optional<Lease> lease = acquire(id, fresh);
+  if (lease && has_ended()) {
+    release(*lease);
+    return std::nullopt;
+  }
+  return lease;
+}
+
 std::optional<Lease> Leases::claim(const std::string& id, std::int64_t number, bool fresh) {
   Lease lease{id, number, random_token(), 0, ""};
   const std::int64_t checkpoint = checkpoint_stamp(folder_, id);

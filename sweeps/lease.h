@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -50,6 +51,10 @@ class Leases {
 
   /// One try. Nothing when somebody else has it, or was faster. UserError when the folder cannot be written.
   std::optional<Lease> acquire(const std::string& id, bool fresh);
+
+  /// The same for a trial that may end meanwhile: `has_ended` looks for its record before the try and again under the lease,
+  /// since in between another owner may have stored one and given its lease back. Nothing when it has ended, too.
+  std::optional<Lease> acquire_unless(const std::function<bool()>& has_ended, const std::string& id, bool fresh);
 
   /// Gives a sign of life; false when the lease was lost to somebody else.
   bool beat(const Lease& lease);

@@ -147,20 +147,16 @@ bool Runner::has_ended(std::size_t trial) {
 }
 
 void Runner::take(std::size_t trial) {
-  if (has_ended(trial)) return;
   Running attempt{trial, options_.folder + "/logs/" + logs_[trial] + ".log", {}};
   try {
     const bool replaces = stamp_of(file_of(trial, ".h5")).has_value();
-    const std::optional<Lease> lease = leases_.acquire(expansion_.trials[trial].id, replaces);
+    const auto ended = [&] { return has_ended(trial); };
+    const std::optional<Lease> lease = leases_.acquire_unless(ended, expansion_.trials[trial].id, replaces);
     if (!lease) {
-      elsewhere_.push_back(trial);
+      if (!ended_.contains(expansion_.trials[trial].id)) elsewhere_.push_back(trial);
       return;
     }
     attempt.lease = *lease;
-    if (has_ended(trial)) {  // between the first look and the lease
-      leases_.release(*lease);
-      return;
-    }
     // A record that is there now is damaged or is to be replaced; it must not pass for what this run made.
     std::filesystem::remove(file_of(trial, ".h5"));
     if (lease->lost >= options_.attempts) {

@@ -59,6 +59,38 @@ TEST_F(LeaseTest, OneOwner) {
   EXPECT_TRUE(others.acquire("a", false));
 }
 
+TEST_F(LeaseTest, WhatEndsBetweenTheLookAndTheLeaseIsNotRunAgain) {
+  Leases mine(folder(), 60.0, 1), others(folder(), 60.0, 1);
+  bool recorded = false;
+  int looks = 0;
+  const auto has_ended = [&] {
+    const bool found = recorded;
+    if (++looks == 1) {  // right after our first look: another owner takes it, stores its record and is gone
+      const auto lease = others.acquire("a", false);
+      EXPECT_TRUE(lease);
+      recorded = true;
+      others.release(*lease);
+    }
+    return found;
+  };
+  EXPECT_FALSE(mine.acquire_unless(has_ended, "a", false));
+  EXPECT_EQ(looks, 2);
+  EXPECT_TRUE(read_leases(folder()).owners.empty());  // and it is not held
+  EXPECT_FALSE(mine.acquire_unless(has_ended, "a", false));
+  EXPECT_EQ(looks, 3);  // what has ended is not tried for
+  EXPECT_TRUE(mine.acquire_unless([] { return false; }, "a", false));
+}
+
+TEST_F(LeaseTest, SignsOfLifeGrowNothing) {
+  Leases leases(folder(), 60.0, 1);
+  const auto lease = leases.acquire("a", false);
+  ASSERT_TRUE(leases.beat(*lease));
+  const auto size = std::filesystem::file_size(file("a.1"));
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(leases.beat(*lease));
+  EXPECT_EQ(std::filesystem::file_size(file("a.1")), size);
+  EXPECT_TRUE(holds_lease(folder(), "a", lease->token));
+}
+
 TEST_F(LeaseTest, OfManyAtOnceOneSucceeds) {
   lose("a");  // all see it expired
   std::atomic<int> taken = 0;
