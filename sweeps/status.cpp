@@ -46,12 +46,21 @@ std::vector<SweepStatus::Runner> runners_of(const Standing& standing) {
   return runners;
 }
 
-/// Since its experiment file was written, right before it started.
-double seconds_since_start(const std::string& folder, const std::string& id) {
+/// From when its experiment file was written, right before it started, until `end`.
+double seconds_from_start(const std::string& folder, const std::string& id, fs::file_time_type end) {
   std::error_code error;
   const fs::file_time_type began = fs::last_write_time(folder + "/" + id + ".json", error);
-  if (error) return 0.0;
-  return std::chrono::duration<double>(fs::file_time_type::clock::now() - began).count();
+  return error ? 0.0 : std::chrono::duration<double>(end - began).count();
+}
+
+/// How long its place in the sweep was taken: its process's start and end belong to that, which the trial cannot measure. Files
+/// that were copied, touched or made by an earlier attempt say nothing; then what it measured counts.
+double seconds_taken(const std::string& folder, const std::string& id, double measured) {
+  constexpr double most_around = 10.0;  // to start a process, load plugins and store a record
+  std::error_code error;
+  const fs::file_time_type ended = fs::last_write_time(folder + "/" + id + ".h5", error);
+  const double taken = error ? 0.0 : seconds_from_start(folder, id, ended);
+  return taken > measured && taken < measured + most_around ? taken : measured;
 }
 
 Trouble trouble_of(const results::TrialRecord& record, const std::string& name, const std::string& folder) {
@@ -71,19 +80,26 @@ void count(SweepStatus& status, const results::TrialRecord& record) {
   if (record.status != Status::done) return;
   for (const auto& [name, value] : record.summary) {
     if (name != "seconds") continue;
-    status.mean_seconds += (value - status.mean_seconds) / static_cast<double>(++status.measured);
+    const double taken = seconds_taken(status.folder, record.id, value);
+    status.mean_seconds += (taken - status.mean_seconds) / static_cast<double>(++status.measured);
   }
 }
 
-/// By the mean of what was measured: what is queued, and what is left of those that run.
+/// By the mean of what was measured: each queued trial begins where a place becomes free first, as with runners.
 void estimate(SweepStatus& status, const std::set<std::string>& active) {
   if (!status.running || status.measured == 0) return;
-  double work = static_cast<double>(status.queued) * status.mean_seconds;
-  for (const std::string& id : active)
-    work += std::max(0.0, status.mean_seconds - seconds_since_start(status.folder, id));
-  const std::int64_t side_by_side = std::max<std::int64_t>(
-      1, std::min(std::max(status.jobs(), status.active), status.queued + status.active));
-  status.eta_seconds = work / static_cast<double>(side_by_side);
+  std::multiset<double> places;  // when each is free, seconds from now
+  for (const std::string& id : active) {
+    const double since = seconds_from_start(status.folder, id, fs::file_time_type::clock::now());
+    places.insert(std::clamp(status.mean_seconds - since, 0.0, status.mean_seconds));
+  }
+  while (static_cast<std::int64_t>(places.size()) < status.jobs()) places.insert(0.0);
+  for (std::int64_t i = 0; i < status.queued; ++i) {
+    const double free = *places.begin();
+    places.erase(places.begin());
+    places.insert(free + status.mean_seconds);
+  }
+  status.eta_seconds = places.empty() ? 0.0 : *places.rbegin();
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ struct SweepStatus {
   std::int64_t damaged = 0;          // files that are no whole records, of the missing or queued
   std::int64_t others = 0;           // records that belong to no cell
   std::int64_t measured = 0;         // finished trials whose time is known
-  double mean_seconds = 0.0;         // of these
+  double mean_seconds = 0.0;         // of these, from their start to their record
   std::optional<double> eta_seconds;  // while it runs
   std::vector<Trouble> troubles;     // diverged and failed, in the order of the cells
   bool complete() const { return failed + missing + queued + active == 0; }
