@@ -124,9 +124,8 @@ int bench(const Arguments& arguments) {
   std::vector<std::string> names{"as the file has it"};
   names.insert(names.end(), variants.begin(), variants.end());
   for (std::size_t i = 0; i < names.size(); ++i) {
-    std::vector<std::string> changed = settings;
-    if (i > 0) changed.push_back(names[i]);
-    read_experiment(file, changed, specs.emplace_back(plugins.registry));
+    const std::vector<std::string> against = i > 0 ? std::vector<std::string>{names[i]} : std::vector<std::string>{};
+    read_experiment(file, settings, specs.emplace_back(plugins.registry), against);
     require_data(specs.back());
   }
   const ExperimentSpec& spec = specs.front();

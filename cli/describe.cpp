@@ -286,22 +286,23 @@ int describe(const Arguments& arguments) {
   std::vector<std::string> settings, plugin_files;
   bool as_json = false;
   Options options(
-      "phasor describe (FILE.json | --sweep SWEEP.json [--out DIR]) [--set PATH=VALUE]... [--plugin FILE]... [--json]",
+      "phasor describe (FILE.json | SWEEP.json [--out DIR]) [--set PATH=VALUE]... [--plugin FILE]... [--json]",
       "Shows an experiment without running it: what is not default and where it was set, parameters by module\n"
       "and against the same model without positions, decay groups, data and its overlaps, arithmetic, memory, and the time it would\n"
       "take here. --json has the whole spec.\n"
       "Of a sweep: every trial, whether it is done, its parameters, arithmetic and time.\n"
       "exit codes: 0 done, 2 a mistake in the file or an option");
-  options.positional("experiment file", file, false);
-  options.text("sweep", sweep, "describe the trials of this sweep file instead");
+  options.positional("experiment or sweep file", file, false);
+  options.text("sweep", sweep, "the same as a sweep file without --sweep");
   options.text("out", folder, "of a sweep: where its records are; default results/data/NAME");
   options.list("set", settings, "PATH=VALUE", "change one value, such as model.encoding.gate.kind=standard");
   options.list("plugin", plugin_files, "FILE", plugin_help);
   options.flag("json", as_json, "for programs: id, full spec, differences, parameters");
   if (!options.parse(arguments)) return exit_code::done;
   if (file.empty() == sweep.empty())
-    throw UserError(file.empty() ? "no experiment file is given; usage: phasor describe FILE.json, or phasor describe --sweep SWEEP.json"
-                                 : "found an experiment file and --sweep, expected one of them");
+    throw UserError(file.empty() ? "no file is given; usage: phasor describe FILE.json, of an experiment or of a sweep"
+                                 : "found a file and --sweep, expected one of them");
+  if (sweep.empty() && is_sweep_file(file)) sweep = file;
 
   const Plugins plugins(plugin_files);
   plugins.require();

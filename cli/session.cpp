@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "sweeps/report.h"
 
 namespace phasor::cli {
@@ -56,12 +57,22 @@ void Plugins::require() const {
   if (!all.empty()) throw UserError(all);
 }
 
-Json read_experiment(const std::string& file, const std::vector<std::string>& settings, ExperimentSpec& spec) {
+bool is_sweep_file(const std::string& file) {
+  const Document document = Document::read_extended(file);
+  return document.value().is_object() && document.value().find("axes") != nullptr;
+}
+
+Json read_experiment(const std::string& file, const std::vector<std::string>& settings, ExperimentSpec& spec,
+                     const std::vector<std::string>& against) {
+  if (is_sweep_file(file))
+    throw UserError(file + ": found a sweep (it has \"axes\"), expected an experiment; `" + shell_words({"phasor", "sweep", file}) +
+                    "` runs its trials, `" + shell_words({"phasor", "describe", file}) + "` shows them");
   const auto complete = [&](Document& read) { ExperimentSpec::complete(read, spec.registry()); };
   Document document = Document::read_extended(file, complete);
   complete(document);
   std::vector<std::string> mistakes;
   sweeps::apply_settings(document, settings, mistakes);
+  sweeps::apply_settings(document, against, mistakes, "--against");
   spec.read(document);
   sweeps::require_none({&document}, mistakes);
   return std::move(document.value());

@@ -27,8 +27,12 @@ struct Plugins {
 };
 inline constexpr const char* plugin_help = "load one more plugin; folders of them: PHASOR_PLUGIN_PATH=DIR:DIR";
 
-/// Reads an experiment with its `--set`s; returns what the user gave. UserError with every mistake.
-Json read_experiment(const std::string& file, const std::vector<std::string>& settings, ExperimentSpec& spec);
+/// Reads an experiment with its `--set`s, then those of `--against`; returns what the user gave. UserError with every mistake.
+Json read_experiment(const std::string& file, const std::vector<std::string>& settings, ExperimentSpec& spec,
+                     const std::vector<std::string>& against = {});
+
+/// Whether the file, or one that it extends, has axes: then it is a sweep. UserError when it cannot be read.
+bool is_sweep_file(const std::string& file);
 
 /// UserError when something that its task needs is not there, such as a file.
 void require_data(const ExperimentSpec& spec);

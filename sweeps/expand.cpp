@@ -8,6 +8,7 @@
 
 #include "core/base/blame.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "sweeps/misfits.h"
 #include "sweeps/report.h"
 #include "sweeps/table_section.h"
@@ -286,6 +287,10 @@ Json base_identity(const ExperimentSpec& spec, const Json& given) {
 
 Sweep load_sweep(const std::string& file, const std::vector<std::string>& settings, const Registry& registry) {
   Document document = Document::read_extended(file);
+  const Json& given = document.value();
+  if (given.is_object() && given.find("axes") == nullptr && (given.find("model") != nullptr || given.find("task") != nullptr))
+    throw UserError(file + ": found an experiment (it has no \"axes\"), expected a sweep; `" + shell_words({"phasor", "run", file}) +
+                    "` trains it, a sweep names it as its \"base\"");
   Sweep sweep;
   sweep.spec = read_sweep_spec(document);
   std::vector<std::string> mistakes;

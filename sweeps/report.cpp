@@ -1,17 +1,21 @@
 #include "sweeps/report.h"
 
+#include <string_view>
+
 #include "core/base/error.h"
 
 namespace phasor::sweeps {
 
 void apply_settings(Document& experiment, const std::vector<std::string>& settings,
-                    std::vector<std::string>& mistakes) {
+                    std::vector<std::string>& mistakes, const std::string& option) {
+  constexpr std::string_view usual = "--set";  // what parse_setting calls it
   for (const std::string& setting : settings) {
     try {
       const auto [path, value] = parse_setting(setting);
-      experiment.set(path, value, "--set");
+      experiment.set(path, value, option);
     } catch (const UserError& error) {
-      mistakes.emplace_back(error.what());
+      const std::string message = error.what();
+      mistakes.push_back(message.starts_with(usual) ? option + message.substr(usual.size()) : message);
     }
   }
 }

@@ -1,7 +1,10 @@
-"""What can be asked of a sweep before, while and after it runs: describe --sweep, logs, verify, status --watch."""
+"""What can be asked of a sweep before, while and after it runs: describe, logs, verify, status --watch."""
 import json
 import os
+import random
 import time
+
+import h5py
 
 from harness import Case, experiment, main, sweep
 
@@ -45,7 +48,23 @@ class InspectSweep(Case):
         self.write("sweep.json", bad)
         self.assertIn("axes[1].path", self.phasor("describe", "--sweep", "sweep.json", code=2))
         self.assertIn("expected one of them", self.phasor("describe", "base.json", "--sweep", "sweep.json", code=2))
-        self.assertIn("no experiment file", self.phasor("describe", code=2))
+
+    def test_a_sweep_given_for_an_experiment_and_the_other_way_round(self):
+        def lines(*arguments):
+            return [line for line in self.phasor("describe", *arguments).splitlines() if not line.startswith(("to run", "trial "))
+                    and "seed" not in line]  # what is measured differs
+
+        self.assertEqual(lines("sweep.json"), lines("--sweep", "sweep.json"))
+        self.assertIn("2 variant x 1 lr x 2 seed = 4 cells", self.phasor("describe", "sweep.json"))
+        self.write("more.json", {"extends": "sweep.json", "name": "more"})
+        self.assertIn("more             2 variant", self.phasor("describe", "more.json"))
+        for command in ["run", "bench"]:
+            self.assertIn('sweep.json: found a sweep (it has "axes"), expected an experiment; `phasor sweep sweep.json` runs its trials, '
+                          "`phasor describe sweep.json` shows them", self.phasor(command, "sweep.json", code=2))
+        self.assertIn('base.json: found an experiment (it has no "axes"), expected a sweep; `phasor run base.json` trains it',
+                      self.phasor("sweep", "base.json", code=2))
+        self.assertFalse(os.path.exists(self.path("results")))
+        self.assertIn("no file is given", self.phasor("describe", code=2))
 
     def test_logs(self):
         self.make()
@@ -102,6 +121,43 @@ class InspectSweep(Case):
         text = self.phasor("verify", "out", code=3)
         self.assertRegex(text, rf"damaged +out/checkpoints/{name}: .*; the trial would start anew")
         self.assertIn("3 checkpoints whole", text)
+
+    def datasets(self, file):
+        """Path of every dataset that has bytes to where they begin in the file, and how many they are."""
+        found = {}
+        with h5py.File(self.path(file), "r") as opened:
+            opened.visititems(lambda name, node: found.update({name: (node.id.get_offset(), node.id.get_storage_size())})
+                              if isinstance(node, h5py.Dataset) and node.id.get_storage_size() > 0 else None)
+        return found
+
+    def test_verify_notices_a_flipped_byte_in_every_dataset(self):
+        self.write("base.json", experiment(**{"run.checkpoint_every": 4, "run.keep_checkpoint": True}))
+        self.make()
+        name = sorted(self.records())[0]
+        chance = random.Random(5)
+        for file, least in [(f"out/{name}", 15), (f"out/checkpoints/{name}", 30)]:
+            found = self.datasets(file)
+            self.assertGreaterEqual(len(found), least, found)
+            for path, (begin, size) in found.items():
+                at, bit = begin + chance.randrange(size), 1 << chance.randrange(8)
+                self.flip(file, at, bit)
+                text = self.phasor("verify", "out", code=3)
+                self.assertIn(f"damaged: {path} does not match its digest", text)
+                self.flip(file, at, bit)
+        self.assertIn("all is whole", self.phasor("verify", "out"))
+        # What others add carries no digest: it is said that nothing is known of it.
+        with h5py.File(self.path(f"out/{name}"), "r+") as opened:
+            opened["notes/mine"] = [1.0, 2.0]
+        text = self.phasor("verify", "out")
+        self.assertIn("not checksummed  1 datasets that carry no digest", text)
+        self.assertIn("all is whole", text)
+
+    def flip(self, file, at, bit):
+        with open(self.path(file), "r+b") as opened:
+            opened.seek(at)
+            byte = opened.read(1)[0]
+            opened.seek(at)
+            opened.write(bytes([byte ^ bit]))
 
     def test_watch_ends_with_the_sweep(self):
         self.write("base.json", experiment(**{"train.steps": 3000}))

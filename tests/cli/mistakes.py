@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import subprocess
 
 import harness
 from harness import Case, experiment, main, sweep
@@ -110,6 +111,14 @@ class Mistakes(Case):
                                ("model.tie_head=False", "true or false"), ("optimizer.lrr=1", "optimizer.lrr"),
                                ("optimizer.lr", "expected path=value"), ("seed=1e400", "seed")]:
             self.assertIn(words, self.phasor("run", "base.json", "--set", setting, code=2))
+
+    def test_a_bad_setting_is_told_at_its_option(self):
+        for option, command in [("--set", "bench"), ("--against", "bench"), ("--set", "run"), ("--set", "describe")]:
+            for setting, words in [("optimizer.lrr=1", "optimizer.lrr"), ("train.steps=3.5", "integer"), ("seed", "expected path=value"),
+                                   ("seed=1e400", "seed"), ("seed=[", "seed"), ("a..b=1", "a..b")]:
+                lines = self.lines(command, "base.json", option, setting)
+                self.assertEqual(len(lines), 1, lines)
+                self.assertTrue(lines[0].startswith(f"phasor: {option}") and words in lines[0], lines)
 
     def test_names_of_plugins(self):
         text = self.phasor("run", "base.json", "--set", "model.encoding.name=foo", code=2)
@@ -231,12 +240,88 @@ class Mistakes(Case):
     def test_a_table_of_nothing(self):
         self.assertIn("nowhere", self.phasor("table", "nowhere", code=2))
 
+    def german(self):
+        """The environment of somebody whose decimal point is a comma; empty where such a locale cannot be made."""
+        if shutil.which("localedef") is None:
+            self.skipTest("no localedef to make a locale with")
+        place = self.path("locales")
+        os.makedirs(place, exist_ok=True)
+        subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", place + "/de_DE.UTF-8"], capture_output=True)
+        there = {"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8", "LOCPATH": place}
+        probe = "import locale; locale.setlocale(locale.LC_ALL, ''); print(locale.localeconv()['decimal_point'])"
+        found = subprocess.run(["/usr/bin/python3", "-c", probe], env={**os.environ, **there}, capture_output=True, text=True)
+        self.assertEqual(found.stdout.strip(), ",", "the locale is not in force: " + found.stderr)
+        return there
+
     def test_locale(self):
         def described(**environment):
             text = self.phasor("describe", "base.json", "--set", "optimizer.lr=0.0015", **environment)
             return [line for line in text.splitlines() if not line.startswith("time ")]  # it is measured
 
-        self.assertEqual(described(), described(LC_ALL="de_DE.UTF-8", LANG="de_DE.UTF-8"))
+        there = self.german()
+        self.assertEqual(described(), described(**there))
+        self.phasor("run", "base.json", "--out", "here")
+        self.phasor("run", "base.json", "--out", "there", **there)
+        self.assertEqual([self.bits_of(f"here/{name}") for name in self.records("here")],
+                         [self.bits_of(f"there/{name}") for name in self.records("there")])
+
+    def test_numbers_and_booleans(self):
+        """L47: equal values are one trial, whatever their spelling; what is no number is told with its path; nothing is narrowed."""
+        def text_of(path, value):
+            parents = path.split(".")
+            for key in reversed(parents):
+                value = f'{{"{key}": {value}}}'
+            return '{"extends": "base.json", ' + value[1:]
+
+        good = [("optimizer.lr", ["0.001", "1e-3", "1E-3", "1.0e-03", "0.00100"]), ("train.steps", ["3", "3.0", "3e0"]),
+                ("seed", ["0", "-0", "0.0", "-0.0"]), ("seed", ["9007199254740993"]), ("seed", ["9007199254740992"]),
+                ("model.tie_head", ["true"]), ("model.tie_head", ["false"])]
+        bad = [("optimizer.lr", [".001", '"1e-3"', "1e400", "1_000", "true", "NaN"]), ("train.steps", ["3.5", '"3"', "true"]),
+               ("seed", ["9007199254740993.0", "1e30"]), ("model.tie_head", ['"true"', '"False"', "False", "1"])]
+        ids = []
+        for there in [{}, self.german()]:
+            ids.append([])
+            for path, spellings in good:
+                found = set()
+                for value in spellings:
+                    self.write("file.json", text_of(path, value))
+                    found |= {self.phasor("describe", "file.json", **there).split()[1],
+                              self.phasor("describe", "base.json", "--set", f"{path}={value}", **there).split()[1]}
+                self.assertEqual(len(found), 1, (path, spellings))
+                ids[-1] += found
+            for path, spellings in bad:
+                for value in spellings:
+                    self.write("file.json", text_of(path, value))
+                    for arguments in (("file.json",), ("base.json", "--set", f"{path}={value}")):
+                        report = self.phasor("run", *arguments, "--out", "out", code=2, **there)
+                        self.assertIn(path, report, value)
+                        self.assertNotIn("trial ", report)
+        self.assertEqual(ids[0], ids[1])
+        self.assertEqual(ids[0][2], ids[0][6], "seed 0 and no tied head are what the base has")
+        self.assertEqual(len(set(ids[0][2:])), 4, "other seeds and booleans are other trials")
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_a_swept_member_leaves_its_neighbours(self):
+        """L45: a patch of one member keeps the others, and what a trial became is stored; a list is replaced."""
+        spec = sweep()
+        spec["axes"][0] = {"name": "rank", "role": "row", "path": "model.encoding.projection.rank", "values": [2, 4]}
+        spec["table"].pop("baseline")
+        spec["axes"].append({"name": "lengths", "role": "column", "points": [{"label": "one", "set": {"task.test.lengths": [6]}}]})
+        spec["table"]["report"][0]["slices"] = [6]
+        self.write("sweep.json", spec)
+        self.phasor("sweep", "sweep.json", "--out", "out")
+        found = []
+        for name in self.records():
+            with open(self.path("out/" + name.removesuffix(".h5") + ".json")) as file:
+                found.append(json.load(file))
+        self.assertEqual(sorted(each["model"]["encoding"]["projection"]["rank"] for each in found), [2, 2, 4, 4])
+        for each in found:
+            self.assertEqual(each["model"]["encoding"]["projection"]["kind"], "low_rank")
+            self.assertEqual((each["model"]["encoding"]["name"], each["model"]["encoding"]["bias"], each["model"]["dim"]), ("selective_rope", True, 8))
+            self.assertEqual(each["task"]["test"], {"rows": 40, "lengths": [6]})
+        spec["axes"][0]["path"] = "model.encoding.projection.rnk"
+        self.write("sweep.json", spec)
+        self.assertIn("model.encoding.projection.rnk", self.phasor("sweep", "sweep.json", "--out", "out", code=2))
 
     def test_spellings_of_a_number_are_one_trial(self):
         ids = {self.phasor("describe", "base.json", "--set", f"optimizer.lr={text}").split()[1]
