@@ -80,6 +80,9 @@ sweeps::RunSummary Phases::run() {
     if (axis.role == "select") names += (names.empty() ? "" : ", ") + axis.name;
   }
   fmt::print("select   {}/{} done   {} chosen on {}, {}\n", selected_, selected_, names, described(table.select->series), to_text(table.select->at));
+  if (all.failed > 0)
+    fmt::print("select   {} failed: a value with a failed trial is not chosen where another is whole; --retry-failed runs them again and, "
+               "where that changes the choice, its confirmation\n", all.failed);
   const std::int64_t fresh = trials() - static_cast<std::int64_t>(selected_);
   if (fresh < planned_) fmt::print("confirm  {} trials less: where no value is whole there is nothing to confirm\n", planned_ - fresh);
   std::fflush(stdout);

@@ -96,6 +96,34 @@ class Confirm(Case):
         self.assertIn("6 fresh trials of the confirmation await the selection", self.phasor("table", "out"))
         self.phasor("table", "out", "--require-complete", code=3)
 
+    def test_a_failed_trial_of_the_selection(self):
+        """It makes its value one that is not chosen, as a diverged one does; the confirmation goes on, and says so."""
+        self.write("base.json", experiment(**{"train.steps": 1500}))
+        driver = self.start("sweep", "sweep.json", "--out", "out", "--jobs", "1")
+        while not (os.path.isdir(self.path("out/logs")) and os.listdir(self.path("out/logs"))):
+            time.sleep(0.02)
+        time.sleep(0.2)
+        with open(f"/proc/{driver.pid}/task/{driver.pid}/children") as file:
+            os.kill(int(file.read().split()[0]), signal.SIGSEGV)
+        out, error = driver.communicate(timeout=600)
+        self.assertEqual(driver.returncode, 3, out + error)
+        self.assertIn("crashed   NoPE / lr 0.01 / seed 0   killed by signal 11", error)
+        self.assertIn("select   1 failed: a value with a failed trial is not chosen where another is whole; --retry-failed", out)
+        self.assertIn("finished 14   ok 13   diverged 0   failed 1   missing 0", out)
+        confirmed = {(t["variant"], t["optimizer.lr"]) for t in self.trials() if t["phase"] == "confirm"}
+        self.assertIn(("NoPE", "0.02"), confirmed)
+        self.assertNotIn(("NoPE", "0.01"), confirmed)
+        table = self.phasor("table", "out")
+        self.assertRegex(table, r"not eligible +.*NoPE.* 0\.01")
+        before = self.records()
+        text = self.run_sweep("--retry-failed")
+        chosen = {(t["variant"], t["optimizer.lr"]) for t in self.trials() if t["phase"] == "confirm"}
+        more = 3 * len(chosen - confirmed)  # where the choice is another one now
+        self.assertIn(f"finished {1 + more}   ok 14   diverged 0   failed 0   missing 0", text)
+        self.assertNotIn("failed: a value", text)
+        self.assertEqual(len([name for name, when in before.items() if self.records()[name] != when]), 1)
+        self.phasor("table", "out", "--require-complete")
+
     def test_where_nothing_is_whole_nothing_is_confirmed(self):
         self.spec["axes"][1]["values"] = [1e30]
         self.write("sweep.json", self.spec)
