@@ -47,7 +47,8 @@ configure() {
   rm -f "$log"
 }
 
-# Ninja's [done/total] lines as one live line on a terminal, as a line every 20 seconds elsewhere.
+# Ninja's [done/total] lines as one live line on a terminal, as a line every 20 seconds elsewhere. How long it will take is not
+# said before 20 steps and 10 seconds: the first files are large ones, and nothing has ended while they compile.
 build_progress() {
   awk -v terminal="$([ -t 1 ] && echo 1 || echo 0)" '
     BEGIN { start = last = systime() }
@@ -56,7 +57,8 @@ build_progress() {
       now = systime()
       if (!terminal && now - last < 20 || part[1] < 1) next
       left = int((now - start) * (part[2] - part[1]) / part[1])
-      line = sprintf("compiled %d of %d   ETA %d:%02d", part[1], part[2], left / 60, left % 60)
+      line = sprintf("compiled %d of %d", part[1], part[2])
+      if (part[1] >= 20 && now - start >= 10) line = line sprintf("   ETA %d:%02d", left / 60, left % 60)
       if (terminal) printf "\r%-60s", line; else print line
       fflush()
       last = now
