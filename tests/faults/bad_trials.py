@@ -2,8 +2,9 @@
 import json
 import os
 import re
+import time
 
-from faults import Faults, main, status_of, sweep
+from faults import Faults, children, experiment, main, status_of, sweep
 
 BOOM = os.environ["PHASOR_BOOM"]
 
@@ -64,17 +65,40 @@ class BadTrials(Faults):
         self.assertIn("expected without", self.phasor("sweep", "sweep.json", "--only-missing", "--retry-failed", "--plugin", BOOM, code=2))
 
     def test_a_trial_without_memory_leaves_the_next_alone(self):
+        """L28: widths 64, 100,000, 64, 64 in one place."""
         spec = sweep(limits={"memory_mb": 1500})
-        spec["axes"] = [{"name": "dim", "role": "column", "path": "model.dim", "values": [64, 100000, 128]},
-                        {"name": "variant", "role": "row", "points": [{"label": "NoPE", "set": {"model.encoding": {"name": "nope"}}}]},
-                        {"name": "seed", "role": "replicate", "path": "seed", "values": [0]}]
+        spec["axes"] = [{"name": "variant", "role": "row", "points": [
+            {"label": f"{i}: {dim}", "set": {"model.dim": dim, "seed": i, "model.encoding": {"name": "nope"}}}
+            for i, dim in enumerate([64, 100000, 64, 64])]}]
         spec["table"] = {"report": [{"split": "test", "metric": "sequence_accuracy", "slices": [6]}]}
         self.write("sweep.json", spec)
-        text = self.phasor("sweep", "sweep.json", "--out", "out", "--jobs", "1", code=3)
-        self.assertIn("finished 3   ok 2   diverged 0   failed 1   missing 0", text)
-        wanted = re.search(r"  oom       .*dim 100000.*out of memory: (\d+) bytes were asked for", text)
+        self.write("base.json", experiment(**{"train.steps": 400}))
+        driver = self.drive("--jobs", "1")
+        runner, peak = {}, {}  # of each process of a trial, in order: what the runner holds when it is there; the most it held
+        while driver.poll() is None:
+            for child in children(driver.pid):
+                held = self.memory(child, "VmHWM")
+                peak[child] = max(held, peak.get(child, 0))
+                runner.setdefault(child, self.memory(driver.pid, "VmRSS"))
+            time.sleep(0.002)
+        text = self.ended(driver, code=3)
+        self.assertIn("finished 4   ok 3   diverged 0   failed 1   missing 0", text)
+        wanted = re.search(r"  oom       1: 100000   .*out of memory: (\d+) bytes were asked for", text)
         self.assertIsNotNone(wanted, text)
         self.assertGreater(int(wanted.group(1)), 1500 << 20)
+        self.assertEqual(len(runner), 4, "every trial was seen")
+        held, most = list(runner.values()), list(peak.values())
+        for after in (2, 3):
+            self.assertLess(abs(most[after] - most[0]), 0.05 * most[0], most)
+            self.assertLess(abs(held[after] - held[1]), 0.05 * held[1], held)  # reading a first record loads a library
+
+    def memory(self, process, which):
+        """kB; 0 when it has ended."""
+        try:
+            with open(f"/proc/{process}/status") as file:
+                return next((int(line.split()[1]) for line in file if line.startswith(which + ":")), 0)
+        except OSError:
+            return 0
 
     def test_limits_are_checked(self):
         for limits, words in [({"seconds": 0}, "limits.seconds"), ({"memory_mb": 1.5}, "limits.memory_mb"),

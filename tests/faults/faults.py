@@ -1,5 +1,6 @@
 """What the tests of faults share: runners that are watched, killed and compared."""
 import hashlib
+import json
 import os
 import signal
 import sys
@@ -37,9 +38,12 @@ def children(process):
 
 
 def state_of(process):
-    """A letter of proc(5), T for stopped."""
-    with open(f"/proc/{process}/stat") as file:
-        return file.read().rpartition(")")[2].split()[0]
+    """A letter of proc(5), T for stopped; X when it is gone."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
 
 
 def content(file):
@@ -74,6 +78,10 @@ class Faults(Case):
         place = self.path(folder)
         names = sorted(name for name in os.listdir(place) if name.endswith(".h5")) if os.path.isdir(place) else []
         return [os.path.join(place, name) for name in names]
+
+    def manifest(self, folder="out"):
+        with open(self.path(folder + "/sweep.json")) as file:
+            return json.load(file)
 
     def until(self, what, seconds=600):
         """Waits for something to be true; long, because machines of tests stand still now and then."""

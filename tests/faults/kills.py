@@ -18,6 +18,19 @@ class Kills(Faults):
             self.assertIn(status, ("done", "crashed", "lost"), file)
             if status == "done":
                 done[file] = digest(file)
+        if os.path.exists(self.path(folder + "/sweep.json")):
+            self.verify(folder, len(found))
+
+    def verify(self, folder, least):
+        """`phasor verify` finds no file damaged, and states of every trial whether it is there."""
+        process = self.start("verify", folder)
+        text, error = process.communicate()
+        self.assertIn(process.returncode, (0, 3), text + error)
+        self.assertFalse([line for line in text.splitlines() if line.startswith("damaged ")], text)
+        whole = int(text.split(" whole")[0].split()[-1])
+        self.assertGreaterEqual(whole, least, text)  # a runner may work on
+        without = [line for line in text.splitlines() if line.startswith(("lost ", "missing "))]
+        self.assertEqual(whole + len(without), 12, text)
 
     def test_random_kills(self):
         seed = random.randrange(1 << 30)

@@ -5,7 +5,9 @@ import random
 import subprocess
 import time
 
-from faults import Faults, children, content, count, experiment, grid, main, status_of
+import h5py
+
+from faults import Faults, children, content, count, experiment, grid, main, state_of, status_of
 
 NO_LOCKS = r"""
 #include <errno.h>
@@ -46,10 +48,6 @@ class Runners(Faults):
         self.assertEqual([status_of(file) for file in self.files()], ["done"] * trials)
         self.assertEqual(self.leases(), [])
         return texts
-
-    def state(self, process):
-        with open(f"/proc/{process}/stat") as file:
-            return file.read().rsplit(")")[1].split()[0]
 
     def again(self):
         """An empty folder."""
@@ -121,7 +119,7 @@ class Runners(Faults):
         lost = held[0] + ".lost"
         self.until(lambda: lost in self.leases())
         self.go_on(trial)  # it finishes, and must not store what it has
-        self.until(lambda: self.state(trial) == "Z")
+        self.until(lambda: state_of(trial) == "Z")
         logs = [name for name in os.listdir(self.path("out/logs")) if name.endswith(".lost1.log")]
         self.assertEqual(len(logs), 1)
         with open(self.path("out/logs/" + logs[0])) as log:
@@ -153,13 +151,27 @@ class Runners(Faults):
         self.assertIn("taken over  NoPE / lr 0.01 / seed 0", self.ended(stopped, code=130))
 
     def test_processes_and_threads(self):
-        """L29: never more processes than jobs, a trial has the threads it asks for."""
+        """L29: never more processes than jobs, before and after a resume; a trial has the threads it asks for and says where it ran."""
         self.write("base.json", experiment(**{"train.steps": 300}))
-        self.write("sweep.json", grid(count(8, 20)))
+        trials = count(8, 20)
+        self.write("sweep.json", grid(trials))
+        killed = self.drive("--jobs", "4")
+        self.watch(killed, until=lambda: len(self.files()) >= trials // 3)
+        killed.kill()
+        killed.communicate()
         driver = self.drive("--jobs", "4")
+        self.watch(driver)
+        self.ended(driver)
+        for file in self.files():
+            with h5py.File(file, "r") as record:
+                facts = dict(zip(record["provenance/name"][()], record["provenance/value"][()]))
+            self.assertEqual(facts[b"device"], b"cpu")
+
+    def watch(self, driver, until=lambda: False):
+        """Looks at the processes of its trials until it ends: four at most, and so many at some moment, of one thread each."""
         most, threads = 0, set()
-        while driver.poll() is None:
-            found = children(driver.pid)
+        while driver.poll() is None and not until():
+            found = [child for child in children(driver.pid) if state_of(child) not in "ZX"]
             most = max(most, len(found))
             for child in found:
                 try:
@@ -168,9 +180,22 @@ class Runners(Faults):
                 except (OSError, IndexError):
                     pass
             time.sleep(0.005)
-        self.ended(driver)
         self.assertEqual(most, 4)
         self.assertEqual(threads, {1})
+
+    def test_many_jobs_on_few_cores(self):
+        """L29: more jobs than cores are not slower than as many as cores."""
+        self.write("base.json", experiment(**{"train.steps": 1000}))
+        self.write("sweep.json", grid(16))
+        took = {"2": [], "8": []}
+        for _ in range(count(1, 5)):
+            for jobs in took:
+                self.again()
+                begun = time.time()
+                self.ended(self.drive("--jobs", jobs))
+                took[jobs].append(time.time() - begun)
+        print("16 trials: " + ", ".join(f"{min(times):.2f} s with {jobs} jobs" for jobs, times in took.items()))
+        self.assertLess(min(took["8"]), count(1.5, 1.15) * min(took["2"]))  # a machine of tests is shared
 
     def test_overhead(self):
         """The runner's own processor time a trial, and its memory."""
