@@ -41,6 +41,7 @@ struct Options::Inside {
   po::positional_options_description places;
   std::string* positional = nullptr;
   std::vector<std::string>* positionals = nullptr;
+  std::vector<std::string>* pairs = nullptr;
   bool required = false;
   std::vector<Integer> integers;
   std::vector<std::string> names = {"--help"};
@@ -74,6 +75,11 @@ void Options::list(const std::string& name, std::vector<std::string>& target, co
                    const std::string& help) {
   inside_->shown.add_options()(name.c_str(), po::value(&target)->value_name(value)->composing(), help.c_str());
   inside_->names.push_back("--" + name);
+}
+
+void Options::pairs(const std::string& name, std::vector<std::string>& target, const std::string& help) {
+  list(name, target, "KEY=VALUE", help);
+  inside_->pairs = &target;
 }
 
 void Options::positional(const std::string& what, std::string& target, bool required) {
@@ -119,8 +125,13 @@ bool Options::parse(const std::vector<std::string>& arguments) {
   for (const Integer& option : in.integers) {
     if (found.count(option.name) > 0) read_integer(option, found[option.name].as<std::string>());
   }
-  const std::vector<std::string> rest =
+  std::vector<std::string> rest =
       found.count("positional") > 0 ? found["positional"].as<std::vector<std::string>>() : std::vector<std::string>{};
+  if (in.pairs != nullptr && !in.pairs->empty()) {
+    const auto pair = std::stable_partition(rest.begin(), rest.end(), [](const auto& word) { return word.find('=') == std::string::npos; });
+    in.pairs->insert(in.pairs->end(), pair, rest.end());
+    rest.erase(pair, rest.end());
+  }
   if (in.positionals != nullptr) {
     *in.positionals = rest;
     return true;

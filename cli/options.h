@@ -24,6 +24,8 @@ class Options {
   /// May be given many times. `value` is what the help calls one: "PATH=VALUE".
   void list(const std::string& name, std::vector<std::string>& target, const std::string& value,
             const std::string& help);
+  /// The same, and words with "=" that have no option of their own belong to it where it is given: `--NAME a=1 b=2`.
+  void pairs(const std::string& name, std::vector<std::string>& target, const std::string& help);
   /// The argument without a name.
   void positional(const std::string& what, std::string& target, bool required);
   /// Arguments without a name, any number.

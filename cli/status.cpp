@@ -19,10 +19,14 @@ namespace {
 constexpr std::size_t most_troubles = 10;
 
 void print(const sweeps::SweepStatus& status) {
-  fmt::print("{:<16} {}   {}\n", status.name, status.folder, status.running ? "running" : "no sweep runs here");
+  const char* idle = status.queue.tasks.empty() ? "no sweep runs here" : "in Slurm";
+  fmt::print("{:<16} {}   {}\n", status.name, status.folder, status.running ? "running" : idle);
   for (const sweeps::SweepStatus::Runner& runner : status.runners)
-    fmt::print("{:<16} process {} on {}, {} jobs, works on {}\n", "runner", runner.process, runner.host, runner.jobs,
-               runner.trials);
+    fmt::print("{:<16} process {} on {}, {} jobs, works on {}{}\n", "runner", runner.process, runner.host, runner.jobs,
+               runner.trials, runner.task.empty() ? "" : ", task " + runner.task + " in Slurm");
+  for (const std::string& line : sweeps::slurm::lines_of(status.queue)) fmt::print("{:<16} {}\n", "in Slurm", line);
+  if (!status.queue.problem.empty())
+    fmt::print("{:<16} {}: trials that wait there count as missing\n", "not asked", status.queue.problem);
   fmt::print("{:<16} {}   queued {}   running {}   done {}   diverged {}   failed {}   missing {}\n", "trials",
              status.trials, status.queued, status.active, status.done, status.diverged, status.failed, status.missing);
   if (status.damaged > 0) fmt::print("{:<16} {} files are no whole records; those trials run again\n", "damaged", status.damaged);
@@ -55,7 +59,7 @@ sweeps::SweepStatus watch(const std::string& folder) {
     if (terminal) fmt::print("\033[H\033[J");
     print(found);
     std::fflush(stdout);
-    if (!found.running) return found;
+    if (!found.running && found.queue.tasks.empty()) return found;
     std::this_thread::sleep_for(std::chrono::seconds(terminal ? 2 : 10));
   }
 }

@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/phases.h"
 #include "cli/session.h"
+#include "cli/slurm.h"
 #include "core/base/error.h"
 #include "core/base/progress.h"
 #include "core/base/text.h"
@@ -44,13 +45,14 @@ void print_folder(const sweeps::FolderState& state, const std::string& folder) {
   }
 }
 
-int show_plan(const Phases& phases, const sweeps::RunnerOptions& options) {
+/// How long it takes is for one machine to say, not for a queue.
+void show_plan(const Phases& phases, const sweeps::RunnerOptions& options, bool on_slurm) {
   const std::int64_t wanted = phases.to_run();
   print_product(phases);
   print_folder(phases.state(), options.folder);
-  fmt::print("done {}   to run {}{}\n", phases.trials() - wanted, wanted, estimate(phases.state(), wanted, options.jobs));
-  fmt::print("fits             every cell that is not left out\nnothing was started\n");
-  return exit_code::done;
+  fmt::print("done {}   to run {}{}\n", phases.trials() - wanted, wanted,
+             on_slurm ? "" : estimate(phases.state(), wanted, options.jobs));
+  fmt::print("fits             every cell that is not left out\n{}", on_slurm ? "" : "nothing was started\n");
 }
 
 int finish(const sweeps::RunSummary& summary, const std::string& folder) {
@@ -70,16 +72,21 @@ int finish(const sweeps::RunSummary& summary, const std::string& folder) {
 int sweep(const Arguments& arguments) {
   std::string file, folder;
   std::vector<std::string> settings, plugin_files;
-  std::optional<std::int64_t> jobs;
+  std::vector<std::string> slurm_settings;
+  std::string launcher;
+  std::optional<std::int64_t> jobs, chunk, max_tasks, task;
   std::optional<std::int64_t> lease, attempts, grace;
   bool dry_run = false, retry_failed = false, retry_stale = false, fail_fast = false, only_missing = false;
   Options options(
-      "phasor sweep FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--out DIR] [--jobs N] [--dry-run]",
+      "phasor sweep FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--out DIR] [--jobs N] [--dry-run]"
+      " [--launcher slurm [--slurm KEY=VALUE...]]",
       "Trains every trial of a sweep that has no record yet, each in a process of its own. The same command\n"
       "after an interruption runs what is missing; given twice at once, here or on another machine that sees the\n"
       "folder, both share the work. Ctrl-C lets running trials finish, or stop at a checkpoint where they keep\n"
       "them (run.checkpoint_every); twice ends them. SIGTERM stops all after their step. With \"confirm\" in the\n"
-      "file, what the selection chooses is then run on the fresh seeds.\n"
+      "file, what the selection chooses is then run on the fresh seeds. With --launcher slurm the missing trials\n"
+      "are submitted as a job array (exit code 0: submitted, or in Slurm already); given again, those that are\n"
+      "neither done nor in Slurm.\n"
       "exit codes: 0 every trial has ended by itself (a diverged one too), 3 some failed or are missing,\n"
       "2 a mistake in a file or option (nothing was started), 130 running trials were ended");
   options.positional("sweep file", file, true);
@@ -95,7 +102,19 @@ int sweep(const Arguments& arguments) {
   options.integer("lease", lease, 1, "seconds without a sign of life after which others take a trial over; default 60");
   options.integer("attempts", attempts, 1, "lost attempts in a row after which a trial is recorded as lost; default 3");
   options.integer("grace", grace, 0, "seconds from SIGTERM until running trials are ended; default 20");
+  options.text("launcher", launcher, "local (default): runs trials here; slurm: submits them to Slurm");
+  options.pairs("slurm", slurm_settings, "what sbatch is asked for, such as partition=short time=2:00:00");
+  options.integer("chunk", chunk, 1, "with slurm: trials of a task; default: as many as make at most 100 tasks");
+  options.integer("max-tasks", max_tasks, 1, "with slurm: tasks that may run at the same time; default: any number");
+  options.hidden("task", task);
   if (!options.parse(arguments)) return exit_code::done;
+  if (task) return run_submitted(file, *task);
+  const bool on_slurm = launcher == "slurm";
+  if (!launcher.empty() && launcher != "local" && !on_slurm)
+    throw UserError("--launcher: found \"" + launcher + "\", expected \"local\" or \"slurm\"");
+  if (!on_slurm && (!slurm_settings.empty() || chunk || max_tasks))
+    throw UserError("--slurm, --chunk and --max-tasks are for Slurm: expected --launcher slurm beside them, or none of them");
+  const sweeps::slurm::Wishes wishes{sweeps::slurm::read_settings(slurm_settings), chunk, max_tasks, jobs};
   if (only_missing && (retry_failed || retry_stale))
     throw UserError("--only-missing: found with --retry-failed or --retry-stale, expected without; leave one of them out");
 
@@ -115,13 +134,18 @@ int sweep(const Arguments& arguments) {
   chosen.lease_seconds = static_cast<double>(lease.value_or(60));
   chosen.attempts = attempts.value_or(chosen.attempts);
   chosen.grace_seconds = static_cast<double>(grace.value_or(20));
-  if (dry_run) return show_plan(Phases(std::move(loaded), chosen, plugins.registry), chosen);
+  if (dry_run) {
+    const Phases phases(std::move(loaded), chosen, plugins.registry);
+    show_plan(phases, chosen, on_slurm);
+    return on_slurm ? submit(phases, chosen, wishes, true) : exit_code::done;
+  }
   sweeps::prepare_folder(folder);
   Phases phases(std::move(loaded), chosen, plugins.registry);
-  fmt::print("{} -> {}   {} trials, {} done, {} jobs\n", phases.sweep().spec.name, folder, phases.trials(),
-             phases.trials() - phases.to_run(), parallel);
+  fmt::print("{} -> {}   {} trials, {} done{}\n", phases.sweep().spec.name, folder, phases.trials(),
+             phases.trials() - phases.to_run(), on_slurm ? "" : fmt::format(", {} jobs", parallel));
   print_folder(phases.state(), folder);
   std::fflush(stdout);
+  if (on_slurm) return submit(phases, chosen, wishes, false);
   return finish(phases.run(), folder);
 }
 

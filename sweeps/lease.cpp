@@ -102,6 +102,7 @@ std::string owner_text(const Owner& owner) {
   json["seconds"] = owner.seconds;
   json["checkpoint"] = owner.checkpoint;
   json["fresh"] = owner.fresh;
+  if (!owner.task.empty()) json["task"] = owner.task;
   return json.canonical() + "\n";
 }
 
@@ -123,6 +124,7 @@ std::optional<Owner> owner_of(const std::string& text) {
     owner.seconds = json.find("seconds")->as_number();
     owner.checkpoint = integer("checkpoint");
     owner.fresh = json.find("fresh")->as_bool();
+    if (const Json* task = json.find("task")) owner.task = task->as_string();
     return owner;
   } catch (const std::exception&) {
     return std::nullopt;
@@ -189,7 +191,7 @@ std::optional<Lease> Leases::claim(const std::string& id, std::int64_t number, b
   Lease lease{id, number, random_token(), 0, ""};
   const std::int64_t checkpoint = checkpoint_stamp(folder_, id);
   const Owner owner{lease.token, host_here(), kernel_here(), ::getpid(), start_of(::getpid()),
-                    jobs_,       seconds_,    checkpoint,    fresh};
+                    jobs_,       seconds_,    checkpoint,    fresh,     task_};
   const std::string name = id + "." + std::to_string(number);
   std::error_code ignored;
   fs::create_directories(folder_ + "/leases", ignored);  // what is wrong with it, write_new says

@@ -19,6 +19,7 @@ struct Owner {
   double seconds = 0.0;         // after so long without a sign of life others may take over
   std::int64_t checkpoint = 0;  // time stamp of the one it began with; 0: none
   bool fresh = false;           // it replaces a record: earlier attempts do not count against it
+  std::string task = {};        // of Slurm, "123_4", when the runner is one
 };
 
 /// "process 123 on node7"
@@ -46,8 +47,9 @@ struct Lease {
 /// that it has none.
 class Leases {
  public:
-  /// `jobs` is told to others. Makes the folder of leases when the first is taken.
-  Leases(std::string folder, double seconds, std::int64_t jobs) : folder_(std::move(folder)), seconds_(seconds), jobs_(jobs) {}
+  /// `jobs` and `task` are told to others. Makes the folder of leases when the first is taken.
+  Leases(std::string folder, double seconds, std::int64_t jobs, std::string task = "")
+      : folder_(std::move(folder)), seconds_(seconds), jobs_(jobs), task_(std::move(task)) {}
 
   /// One try. Nothing when somebody else has it, or was faster. UserError when the folder cannot be written.
   std::optional<Lease> acquire(const std::string& id, bool fresh);
@@ -72,6 +74,7 @@ class Leases {
   std::string folder_;
   double seconds_;
   std::int64_t jobs_;
+  std::string task_;
   std::int64_t beats_ = 0;
   std::map<std::string, Seen> seen_;  // leases of others, by file
 };

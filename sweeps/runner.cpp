@@ -42,10 +42,13 @@ struct Running {
   Ended ended = Ended::not_by_us;
 };
 
-/// The first 8 digits of the id, or all where two trials of the sweep would share a log.
+/// The first 8 digits of the id, or all where two trials of the sweep would share a log, of other parts of it too.
 std::vector<std::string> log_names(const Expansion& expansion) {
+  std::set<std::string> ids;
+  for (const Trial& trial : expansion.trials) ids.insert(trial.id);
+  for (const results::ManifestTrial& cell : expansion.manifest.trials) ids.insert(cell.id);
   std::map<std::string, int> uses;
-  for (const Trial& trial : expansion.trials) ++uses[trial.id.substr(0, 8)];
+  for (const std::string& id : ids) ++uses[id.substr(0, 8)];
   std::vector<std::string> names;
   for (const Trial& trial : expansion.trials) {
     const std::string head = trial.id.substr(0, 8);
@@ -63,7 +66,7 @@ class Runner {
         seen_(state.stamps),
         logs_(log_names(expansion_)),
         ended_(state.ended),
-        leases_(options.folder, options.lease_seconds, options.jobs),
+        leases_(options.folder, options.lease_seconds, options.jobs, options.task),
         progress_(sweep.spec.name, static_cast<std::int64_t>(expansion_.trials.size()),
                   static_cast<std::int64_t>(expansion_.trials.size() - to_run(expansion_, state, options).size()),
                   std::move(output)) {
@@ -366,16 +369,20 @@ RunSummary Runner::run() {
 
 }  // namespace
 
-std::int64_t default_jobs(const Expansion& expansion) {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  const std::int64_t count = ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+std::int64_t threads_of(const Expansion& expansion) {
   std::int64_t threads = 1;
   for (const Trial& trial : expansion.trials) {
     const Json* value = trial.spec.at_path("run.threads");
     if (value != nullptr && value->is_integer()) threads = std::max(threads, value->as_integer());
   }
-  return std::max<std::int64_t>(1, count / threads);
+  return threads;
+}
+
+std::int64_t default_jobs(const Expansion& expansion) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  const std::int64_t count = ::sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  return std::max<std::int64_t>(1, count / threads_of(expansion));
 }
 
 std::vector<std::size_t> to_run(const Expansion& expansion, const FolderState& state, const RunnerOptions& options) {
@@ -394,9 +401,13 @@ std::vector<std::size_t> to_run(const Expansion& expansion, const FolderState& s
 
 RunSummary run_sweep(const Sweep& sweep, const FolderState& state, const RunnerOptions& options,
                      Progress::Output output) {
-  std::filesystem::create_directories(options.folder + "/logs");
   results::write_manifest(sweep.expansion.manifest, options.folder);
-  return Runner(sweep, state, options, std::move(output)).run();
+  return run_trials(sweep, state, options, std::move(output));
+}
+
+RunSummary run_trials(const Sweep& part, const FolderState& state, const RunnerOptions& options, Progress::Output output) {
+  std::filesystem::create_directories(options.folder + "/logs");
+  return Runner(part, state, options, std::move(output)).run();
 }
 
 }  // namespace phasor::sweeps

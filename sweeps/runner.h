@@ -20,6 +20,7 @@ struct RunnerOptions {
   double lease_seconds = 60.0;  // after so long without a sign of life others take our trials over
   std::int64_t attempts = 3;    // lost in a row, without a newer checkpoint, until a trial is recorded as lost
   double grace_seconds = 20.0;  // from a signal to end until running trials are ended
+  std::string task = {};        // of Slurm, "123_4", when this runner is one: told to others
 };
 
 /// How many trials stand where at the end, of the whole sweep, counted once each.
@@ -32,6 +33,8 @@ struct RunSummary {
   bool complete() const { return failed == 0 && missing == 0; }
 };
 
+/// The most threads that a trial has.
+std::int64_t threads_of(const Expansion& expansion);
 /// Cores divided by the threads of a trial, at least 1.
 std::int64_t default_jobs(const Expansion& expansion);
 
@@ -46,5 +49,8 @@ std::vector<std::size_t> to_run(const Expansion& expansion, const FolderState& s
 /// written first.
 RunSummary run_sweep(const Sweep& sweep, const FolderState& state, const RunnerOptions& options,
                      Progress::Output output = Progress::Output::standard_error());
+/// The same for a part of a sweep in a folder that has its manifest: it stays as it is.
+RunSummary run_trials(const Sweep& part, const FolderState& state, const RunnerOptions& options,
+                      Progress::Output output = Progress::Output::standard_error());
 
 }  // namespace phasor::sweeps

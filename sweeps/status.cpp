@@ -41,7 +41,7 @@ std::vector<SweepStatus::Runner> runners_of(const Standing& standing) {
     if (known != runners.end())
       ++known->trials;
     else
-      runners.push_back({owner.host, owner.process, owner.jobs, 1});
+      runners.push_back({owner.host, owner.process, owner.jobs, 1, owner.task});
   }
   return runners;
 }
@@ -102,6 +102,25 @@ void estimate(SweepStatus& status, const std::set<std::string>& active) {
   status.eta_seconds = places.empty() ? 0.0 : *places.rbegin();
 }
 
+/// Null when nothing was ever submitted, or nothing is left.
+Json to_json(const slurm::Queue& queue) {
+  if (queue.tasks.empty() && queue.problem.empty()) return {};
+  Json json = Json::object();
+  json["problem"] = queue.problem;
+  json["tasks"] = Json::array();
+  for (const slurm::QueuedTask& task : queue.tasks) {
+    Json entry = Json::object();
+    entry["job"] = task.job;
+    entry["task"] = task.task;
+    entry["state"] = task.state;
+    entry["reason"] = task.reason;
+    entry["trials"] = Json::array();
+    for (const std::string& id : task.trials) entry["trials"].push_back(id);
+    json["tasks"].push_back(std::move(entry));
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string log_of(const std::string& folder, const std::string& id) {
@@ -116,6 +135,7 @@ SweepStatus read_status(const std::string& folder) {
   status.folder = folder;
   // The leases first: a runner that ends meanwhile leaves records, not the other way round.
   const Standing standing = look_for_leases(folder);
+  status.queue = slurm::read_queue(folder);
   status.runners = runners_of(standing);
   status.running = !status.runners.empty();
   status.lost_attempts = standing.lost;
@@ -124,14 +144,16 @@ SweepStatus read_status(const std::string& folder) {
   const results::Folder found = results::load_folder(folder);
   std::map<std::string, const results::TrialRecord*> records;
   for (const results::TrialRecord& record : found.records) records[record.id] = &record;
+  const std::vector<std::string> held = status.queue.held();
+  const bool takes_all = std::any_of(status.runners.begin(), status.runners.end(), [](const auto& runner) { return runner.task.empty(); });
   std::set<std::string> seen;
   for (const results::ManifestTrial& cell : manifest.trials) {
     if (!cell.excluded.empty() || !seen.insert(cell.id).second) continue;
     ++status.trials;
     const auto record = records.find(cell.id);
     if (record == records.end()) {
-      const bool works = active.contains(cell.id);
-      ++(works ? status.active : status.running ? status.queued : status.missing);
+      const bool waits = takes_all || std::binary_search(held.begin(), held.end(), cell.id);
+      ++(active.contains(cell.id) ? status.active : waits ? status.queued : status.missing);
       continue;
     }
     active.erase(cell.id);
@@ -140,7 +162,7 @@ SweepStatus read_status(const std::string& folder) {
       status.troubles.push_back(trouble_of(*record->second, cell_name(manifest, cell), folder));
   }
   status.trials += manifest.awaiting;
-  (status.running ? status.queued : status.missing) += manifest.awaiting;  // named when the selection is complete
+  (takes_all ? status.queued : status.missing) += manifest.awaiting;  // named when the selection is complete
   for (const auto& [id, record] : records) status.others += seen.contains(id) ? 0 : 1;
   for (const results::Damaged& damaged : found.damaged)
     status.damaged += seen.contains(fs::path(damaged.file).stem().string()) ? 1 : 0;
@@ -162,6 +184,7 @@ Json to_json(const SweepStatus& status) {
     entry["process"] = runner.process;
     entry["jobs"] = runner.jobs;
     entry["trials"] = runner.trials;
+    if (!runner.task.empty()) entry["slurm_task"] = runner.task;
     json["runners"].push_back(std::move(entry));
   }
   for (const auto& [name, value] : {std::pair("trials", status.trials), std::pair("queued", status.queued),
@@ -174,6 +197,7 @@ Json to_json(const SweepStatus& status) {
   }
   json["mean_seconds"] = status.measured > 0 ? Json(status.mean_seconds) : Json();
   json["eta_seconds"] = status.eta_seconds ? Json(*status.eta_seconds) : Json();
+  json["slurm"] = to_json(status.queue);
   json["troubles"] = Json::array();
   for (const Trouble& trouble : status.troubles) {
     Json entry = Json::object();

@@ -7,6 +7,7 @@
 
 #include "core/spec/json.h"
 #include "results/record.h"
+#include "sweeps/launchers/slurm_queue.h"
 
 namespace phasor::sweeps {
 
@@ -23,6 +24,7 @@ struct SweepStatus {
   struct Runner {
     std::string host;
     std::int64_t process = 0, jobs = 0, trials = 0;  // trials: that it works on
+    std::string task = {};                           // of Slurm, "123_4"
   };
   std::vector<Runner> runners;       // that hold a lease here
   bool running = false;              // there are some
@@ -38,12 +40,14 @@ struct SweepStatus {
   std::int64_t measured = 0;         // finished trials whose time is known
   double mean_seconds = 0.0;         // of these, from their start to their record
   std::optional<double> eta_seconds;  // while it runs
+  slurm::Queue queue;                // tasks that wait or run there
   std::vector<Trouble> troubles;     // diverged and failed, in the order of the cells
   bool complete() const { return failed + missing + queued + active == 0; }
 };
 
-/// Reads sweep.json, the records and the leases. Writes nothing. UserError
-/// when the folder is not one of a sweep.
+/// Reads sweep.json, the records and the leases, and asks Slurm where something was submitted from here. A trial is queued when
+/// a task in Slurm holds it, or when a runner works here that is not such a task: it takes whatever is missing. Writes nothing.
+/// UserError when the folder is not one of a sweep.
 SweepStatus read_status(const std::string& folder);
 Json to_json(const SweepStatus& status);
 

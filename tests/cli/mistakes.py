@@ -223,6 +223,30 @@ class Mistakes(Case):
         self.assertIn('"no_such"', self.phasor("plugins", "no_such", code=2))
         self.phasor(code=2)
 
+    def test_options_of_launchers(self):
+        def told(*more):
+            return self.phasor("sweep", "sweep.json", "--out", "out", *more, code=2)
+
+        self.assertIn('found "slrm", expected "local" or "slurm"', told("--launcher", "slrm"))
+        for more in [("--slurm", "time=5"), ("--chunk", "2"), ("--max-tasks", "2"), ("--chunk", "2", "--launcher", "local")]:
+            self.assertIn("expected --launcher slurm beside them", told(*more))
+        lines = told("--launcher", "slurm", "--slurm", "partion=short", "array=0-3", "time=1", "time=2", "--slurm", "mem").splitlines()
+        self.assertEqual(len(lines), 4, lines)
+        for words in ['did you mean "partition"?', "the launcher sets it: --chunk says", "found twice", "expected KEY=VALUE"]:
+            self.assertEqual(len([line for line in lines if words in line]), 1, lines)
+        self.assertIn("expected an integer of at least 1", told("--launcher", "slurm", "--chunk", "0"))
+        self.assertFalse(os.path.exists(self.path("out")))
+        # Without Slurm a submission is refused, and what it would be is shown.
+        text = self.phasor("sweep", "--launcher", "slurm", "--slurm", "time=5", "partition=short", "sweep.json", "--out", "out",
+                           "--chunk", "3", "--max-tasks", "1", "--dry-run", PATH="/nowhere")
+        for words in ["4 trials as 2 tasks of 3, 1 side by side in each", "#SBATCH --array=0-1%1\n", "#SBATCH --time=5\n",
+                      "#SBATCH --partition=short\n", "out/slurm/1/trials.json", "nothing was submitted"]:
+            self.assertIn(words, text)
+        self.assertFalse(os.path.exists(self.path("out")))
+        text = self.phasor("sweep", "sweep.json", "--out", "out", "--launcher", "slurm", code=2, PATH="/nowhere")
+        self.assertIn("sbatch is not installed here; give the command on a machine that submits to Slurm", text)
+        self.assertIn("out/slurm/1/trials.json", self.phasor("sweep", "out/slurm/1/trials.json", "--task", "0", code=2))
+
     def test_help_of_every_command(self):
         self.assertIn("sweep", self.phasor("--help"))
         self.assertIn("version", self.phasor("--help"))
