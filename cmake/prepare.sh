@@ -47,23 +47,24 @@ configure() {
   rm -f "$log"
 }
 
-# Ninja's [done/total] lines as one live line on a terminal, as a line every 20 seconds elsewhere. How long it will take is not
-# said before 20 steps and 10 seconds: the first files are large ones, and nothing has ended while they compile.
+# Ninja's [done/total] lines as one live line on a terminal, as a line every 20 seconds elsewhere. How long it will take is not said
+# before 20 steps and 10 seconds: the first files are large ones. The shell reads line by line; Debian's awk waits for 4 kB of them.
 build_progress() {
-  awk -v terminal="$([ -t 1 ] && echo 1 || echo 0)" '
-    BEGIN { start = last = systime() }
-    match($0, /^\[[0-9]+\/[0-9]+\]/) {
-      split(substr($0, 2, RLENGTH - 2), part, "/")
-      now = systime()
-      if (!terminal && now - last < 20 || part[1] < 1) next
-      left = int((now - start) * (part[2] - part[1]) / part[1])
-      line = sprintf("compiled %d of %d", part[1], part[2])
-      if (part[1] >= 20 && now - start >= 10) line = line sprintf("   ETA %d:%02d", left / 60, left % 60)
-      if (terminal) printf "\r%-60s", line; else print line
-      fflush()
-      last = now
-    }
-    END { if (terminal) printf "\r%-60s\r", "" }'
+  local terminal=0 start=$SECONDS last=$SECONDS line finished total left text
+  if [ -t 1 ]; then terminal=1; fi
+  while IFS= read -r line; do
+    if ! [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then continue; fi
+    finished=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+    if ((!terminal && SECONDS - last < 20 || finished < 1)); then continue; fi
+    text="compiled $finished of $total"
+    if ((finished >= 20 && SECONDS - start >= 10)); then
+      left=$(((SECONDS - start) * (total - finished) / finished))
+      text+=$(printf '   ETA %d:%02d' $((left / 60)) $((left % 60)))
+    fi
+    if ((terminal)); then printf '\r%-60s' "$text"; else echo "$text"; fi
+    last=$SECONDS
+  done
+  if ((terminal)); then printf '\r%-60s\r' ''; fi
 }
 
 # compile [targets]: shows progress; the compiler speaks only when something fails.
