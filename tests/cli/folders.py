@@ -68,43 +68,6 @@ class Folders(Case):
         driver.communicate(timeout=600)
         self.assertEqual(self.status()["done"], 8)
 
-    def test_eta_on_a_uniform_sweep(self):
-        """Within 30 % of what it takes then, in the middle of what is said at all moments. A machine of tests is none on which equal
-        trials take equally long: three sweeps are tried."""
-        spec = sweep()
-        spec["axes"][0]["points"].pop(0)
-        spec["axes"][2]["values"] = list(range(9))
-        spec["table"].pop("baseline")
-        self.write("sweep.json", spec)
-        self.write("base.json", experiment(**{"train.steps": 1000}))
-        errors = []
-        for jobs in ["1", "2", "2"]:
-            said = self.said_while_it_runs(f"out{len(errors)}", jobs)
-            wrong = sorted(abs(eta / took - 1.0) for eta, took in said)
-            errors.append(wrong[len(wrong) // 2])
-            print(f"{jobs} jobs, {len(said)} moments: off by {100 * errors[-1]:.0f} % in the middle, {100 * wrong[-1]:.0f} % at most")
-            if errors[-1] < 0.3:
-                return
-        self.fail(f"off by {errors} of what it took")
-
-    def said_while_it_runs(self, folder, jobs):
-        """The ETA and what it took then, at moments from the first measured trial until little is left."""
-        driver = self.start("sweep", "sweep.json", "--out", folder, "--jobs", jobs)
-        moments = []
-        while driver.poll() is None:
-            if os.path.exists(self.path(folder + "/sweep.json")):
-                found = json.loads(self.ask(folder))
-                moments.append((time.time(), found["eta_seconds"]))
-            time.sleep(0.05)
-        end = time.time()
-        driver.communicate()
-        said = [(eta, end - when) for when, eta in moments if eta is not None]
-        most = max(took for _, took in said)
-        return [(eta, took) for eta, took in said if took > 0.15 * most]
-
-    def ask(self, folder):
-        return self.start("status", folder, "--json").communicate()[0]
-
     def test_a_failed_trial_in_status(self):
         self.write("base.json", experiment(**{"train.steps": 100000}))
         driver = self.start("sweep", "sweep.json", "--out", "an out", "--jobs", "1")

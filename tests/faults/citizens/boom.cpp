@@ -20,7 +20,7 @@ struct BoomOptions {
   std::string where = "nowhere", what = "runtime_error";
   void fields(phasor::FieldList& f) {
     f.choice("where", where, {"nowhere", "create", "forward", "backward", "destructor"}, "the phase that throws");
-    f.choice("what", what, {"runtime_error", "own_type", "int", "segfault", "hang", "hog"}, "what it throws or does");
+    f.choice("what", what, {"runtime_error", "own_type", "int", "segfault", "hang", "hog", "nap"}, "what it throws or does");
   }
   /// All that can be had; 4 GB without an end are no longer the limit that was to stop it.
   static void take_memory() {
@@ -35,6 +35,7 @@ struct BoomOptions {
     if (what == "segfault") std::raise(SIGSEGV);
     if (what == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
     if (what == "hog") take_memory();
+    if (what == "nap") return std::this_thread::sleep_for(std::chrono::seconds(1));  // as long on every machine
     throw std::runtime_error("boom\nand more");
   }
 };
