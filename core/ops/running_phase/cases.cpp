@@ -70,6 +70,7 @@ std::vector<OpCase> running_phase_cases() {
           make("wide", {.increments = {2, 9, 3, 65}, .state = true}),
           make("packed", {.increments = {4, 21, 2, 3}, .state = true, .packed = true}),
           make("packed_no_state", {.increments = {2, 33, 1, 5}, .want_state = false, .packed = true}),
+          make("packed_long", {.increments = {3, 200, 1, 3}, .state = true, .packed = true}),
           make("packed_no_time", {.increments = {2, 0, 2, 3}, .state = true, .packed = true}),
           make("many_turns", {.increments = {1, 65, 2, 4}, .state = true, .reach = 20.0})};
 }
