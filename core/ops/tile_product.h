@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/ops/simd.h"
+#include "core/ops/tile_stride.h"
 
 // Products of matrices that are too small for a GEMM library, whose call alone costs microseconds, for kernels that
 // work tile by tile (attention). A block of 6 rows times two vectors of columns is summed in registers: the 12 chains
@@ -15,12 +16,6 @@ using simd::lanes;
 using simd::load;
 using simd::store;
 using simd::Vector;
-
-constexpr std::int64_t row_block = 6;
-
-/// Distance between the rows of a packed matrix, in elements: an odd multiple of 16, so that neighbouring rows fall into
-/// different sets of the L1 cache.
-constexpr std::int64_t stride(std::int64_t width) { return ((width + 15) / 16 | 1) * 16; }
 
 /// What happens to C: it becomes the product, gets it added, or is first multiplied by one factor per row.
 enum class Into { overwrite, add, rescale };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/ops/attention/kernel.h"
+#include "core/ops/tile_product.h"
 #include "core/ops/vector_math.h"
 
 // Both passes walk over tiles of 64 queries times 64 keys (docs/attention.md). The operands of a head are first packed

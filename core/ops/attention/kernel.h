@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/graph/launch.h"
-#include "core/ops/tile_product.h"
+#include "core/ops/tile_stride.h"
 #include "core/tensor/view.h"
 
 namespace phasor::ops {

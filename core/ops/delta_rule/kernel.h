@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/graph/launch.h"
-#include "core/ops/tile_product.h"
+#include "core/ops/tile_stride.h"
 #include "core/tensor/view.h"
 
 namespace phasor::ops {
@@ -23,6 +23,8 @@ struct DeltaRuleSizes {
   constexpr std::int64_t forward_scratch() const {
     return keys(2 * chunk) + values(3 * chunk) + steps(3 * chunk + key_width + 3) + state() + key_width;
   }
+  /// Elements of a value head's D_t^T k_t, and of what the blocks of a device's kernel have of its decays' gradients.
+  constexpr std::int64_t device_slopes() const { return time * (value_width + (key_width + 15) / 16); }
   constexpr std::int64_t backward_scratch() const {
     return keys(4 * chunk + 2 * value_width) + values(4 * chunk) + steps(5 * chunk + key_width + value_width + 8) +
            state() + key_width;
@@ -48,6 +50,7 @@ struct DeltaRuleBackward {
   View d_o;                                                      // absent when only the state was used
   View d_state;                                                  // absent when no gradient arrived
   View scratch;                                                  // one row of backward_scratch()
+  View slopes;                                                   // rows of device_slopes(); on a device only
   View dq, dk, dv, dbeta, dlog_decay, dstate_in;                 // each absent when not wanted
   bool add_q, add_k, add_v, add_beta, add_log_decay, add_state;  // add to what is there; otherwise overwrite
   DeltaRuleSizes sizes;
