@@ -265,12 +265,13 @@ class Mistakes(Case):
         self.assertIn("nowhere", self.phasor("table", "nowhere", code=2))
 
     def german(self):
-        """The environment of somebody whose decimal point is a comma; empty where such a locale cannot be made."""
-        if shutil.which("localedef") is None:
-            self.skipTest("no localedef to make a locale with")
+        """The environment of somebody whose decimal point is a comma; nothing where such a locale cannot be made."""
         place = self.path("locales")
         os.makedirs(place, exist_ok=True)
-        subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", place + "/de_DE.UTF-8"], capture_output=True)
+        if shutil.which("localedef") is not None:
+            subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", place + "/de_DE.UTF-8"], capture_output=True)
+        if not os.listdir(place):
+            return None  # most containers have the sources of locales, some have not
         there = {"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8", "LOCPATH": place}
         probe = "import locale; locale.setlocale(locale.LC_ALL, ''); print(locale.localeconv()['decimal_point'])"
         found = subprocess.run(["/usr/bin/python3", "-c", probe], env={**os.environ, **there}, capture_output=True, text=True)
@@ -283,6 +284,8 @@ class Mistakes(Case):
             return [line for line in text.splitlines() if not line.startswith("time ")]  # it is measured
 
         there = self.german()
+        if there is None:
+            self.skipTest("no locale with a decimal comma, and localedef makes none")
         self.assertEqual(described(), described(**there))
         self.phasor("run", "base.json", "--out", "here")
         self.phasor("run", "base.json", "--out", "there", **there)
@@ -303,7 +306,7 @@ class Mistakes(Case):
         bad = [("optimizer.lr", [".001", '"1e-3"', "1e400", "1_000", "true", "NaN"]), ("train.steps", ["3.5", '"3"', "true"]),
                ("seed", ["9007199254740993.0", "1e30"]), ("model.tie_head", ['"true"', '"False"', "False", "1"])]
         ids = []
-        for there in [{}, self.german()]:
+        for there in [{}, self.german() or {}]:
             ids.append([])
             for path, spellings in good:
                 found = set()

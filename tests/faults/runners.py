@@ -185,17 +185,17 @@ class Runners(Faults):
 
     def test_many_jobs_on_few_cores(self):
         """L29: more jobs than cores are not slower than as many as cores."""
-        self.write("base.json", experiment(**{"train.steps": 1000}))
+        self.write("base.json", experiment(**{"train.steps": count(400, 1000)}))
         self.write("sweep.json", grid(16))
         took = {"2": [], "8": []}
-        for _ in range(count(1, 5)):
+        for _ in range(count(2, 5)):
             for jobs in took:
                 self.again()
                 begun = time.time()
                 self.ended(self.drive("--jobs", jobs))
                 took[jobs].append(time.time() - begun)
         print("16 trials: " + ", ".join(f"{min(times):.2f} s with {jobs} jobs" for jobs, times in took.items()))
-        self.assertLess(min(took["8"]), count(1.5, 1.15) * min(took["2"]))  # a machine of tests is shared
+        self.assertLess(min(took["8"]), count(2.0, 1.15) * min(took["2"]))  # a machine of tests is shared
 
     def test_overhead(self):
         """The runner's own processor time a trial, and its memory."""
