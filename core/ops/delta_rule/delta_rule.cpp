@@ -88,6 +88,8 @@ DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const T
                dg = t.gradient(log_decay);
     const auto d_in = t.gradient(state_in);
     const Tensor memory = t.empty({s.backward_scratch()});
+    const bool device = t.stream().device != nullptr;
+    const Tensor slopes = device ? t.empty({s.batch * s.value_heads(), s.device_slopes()}) : Tensor();
     launch(t.stream(), delta_rule_backward,
            {.q = q.view(),
             .k = k.view(),
@@ -99,6 +101,7 @@ DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const T
             .d_o = d_o.view(),
             .d_state = d_state.view(),
             .scratch = memory.view(),
+            .slopes = slopes.view(),
             .dq = dq.tensor.view(),
             .dk = dk.tensor.view(),
             .dv = dv.tensor.view(),
