@@ -303,6 +303,7 @@ int describe(const Arguments& arguments) {
     throw UserError(file.empty() ? "no file is given; usage: phasor describe FILE.json, of an experiment or of a sweep"
                                  : "found a file and --sweep, expected one of them");
   if (sweep.empty() && is_sweep_file(file)) sweep = file;
+  if (sweep.empty() && !folder.empty()) throw UserError("--out: found with an experiment, expected with a sweep file; leave it out");
 
   const Plugins plugins(plugin_files);
   plugins.require();

@@ -61,6 +61,7 @@ class InspectSweep(Case):
         for command in ["run", "bench"]:
             self.assertIn('sweep.json: found a sweep (it has "axes"), expected an experiment; `phasor sweep sweep.json` runs its trials, '
                           "`phasor describe sweep.json` shows them", self.phasor(command, "sweep.json", code=2))
+        self.assertIn("--out: found with an experiment, expected with a sweep file", self.phasor("describe", "base.json", "--out", "out", code=2))
         self.assertIn('base.json: found an experiment (it has no "axes"), expected a sweep; `phasor run base.json` trains it',
                       self.phasor("sweep", "base.json", code=2))
         self.assertFalse(os.path.exists(self.path("results")))
