@@ -38,8 +38,11 @@ SelectTypeParameters=CR_CPU_Memory
 SlurmdParameters=config_overrides
 DefMemPerCPU=100
 KillWait=2
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 NodeName={host} NodeAddr=127.0.0.1 CPUs=4 RealMemory=8000 State=UNKNOWN
-PartitionName=short Nodes={host} Default=YES MaxTime=INFINITE State=UP
+PartitionName=short Nodes={host} Default=YES PriorityTier=1 State=UP
+PartitionName=urgent Nodes={host} PriorityTier=2 State=UP
 """
 
 

@@ -66,7 +66,7 @@ class Slurm(Faults):
 
     def test_a_grid_whose_task_is_killed_and_requeued(self):
         folder = "out 50%"
-        self.write("base.json", experiment(**{"train.steps": 1500, "run.checkpoint_every": 100}))
+        self.write("base.json", experiment(**{"train.steps": 1000, "run.checkpoint_every": 100}))
         self.write("sweep.json", grid(3, (0.005, 0.01, 0.02)))
         text = self.submit("--slurm", "time=5", "partition=short", "--chunk", "2", folder=folder)
         job = self.job(text)
@@ -120,10 +120,10 @@ class Slurm(Faults):
         self.assertIn("nothing: no trial", self.submit())
 
     def test_a_task_that_is_asked_to_end(self):
-        """As Slurm does before the time of a task is over: a signal to its script. And a task that is cancelled."""
-        self.write("base.json", experiment(**{"train.steps": 20000, "run.checkpoint_every": 100}))
+        """By a signal to its script, as Slurm sends before the time of a task is over; by a job that preempts it; by a user."""
+        self.write("base.json", experiment(**{"train.steps": 1000000, "run.checkpoint_every": 100}))
         self.write("sweep.json", grid(1))
-        job = self.job(self.submit("--slurm", "time=5"))
+        job = self.job(self.submit("--slurm", "time=5", "cpus-per-task=4"))  # the whole node
         task, log = f"{job}_0", "out/slurm/1/0.log"
         trial, _ = self.midway("out", task)
         self.cluster.run("scancel", "--batch", "--signal=TERM", task)
@@ -131,6 +131,10 @@ class Slurm(Faults):
         self.assertRegex(self.text(log), "stopped after 1   ok 0   diverged 0   failed 0   missing 1 .*\ntask +queued again")
         self.assertRegex(self.status(code=3), "queued 1   running 0")
         self.cluster.start_now(task)
+        self.midway("out", task)
+        self.cluster.run("sbatch", "--partition=urgent", "--output=/dev/null", "--wrap", "true")
+        self.cluster.start_now(task)
+        self.assertIn("Slurm ends this task itself", self.text(log))
         self.midway("out", task)
         self.cluster.run("scancel", task)
         self.wait_for_the_queue()
