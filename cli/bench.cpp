@@ -127,6 +127,8 @@ int bench(const Arguments& arguments) {
     const std::vector<std::string> against = i > 0 ? std::vector<std::string>{names[i]} : std::vector<std::string>{};
     read_experiment(file, settings, specs.emplace_back(plugins.registry), against);
     require_data(specs.back());
+    const std::string place = settle_device(specs.back().run.device);
+    if (place != "cpu") fmt::print("device           {}\n", place);
   }
   const ExperimentSpec& spec = specs.front();
   const std::int64_t measured = steps.value_or(20);

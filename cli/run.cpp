@@ -142,12 +142,12 @@ std::string command_line(const std::string& file, const std::vector<std::string>
 }  // namespace
 
 int run(const Arguments& arguments) {
-  std::string file, folder = sweeps::default_folder("runs");
+  std::string file, device, folder = sweeps::default_folder("runs");
   std::vector<std::string> settings, plugin_files;
   bool force = false;
   std::optional<std::int64_t> memory, parent, lease;
   Options options(
-      "phasor run FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--out DIR] [--force]",
+      "phasor run FILE.json [--set PATH=VALUE]... [--device WHERE] [--plugin FILE]... [--out DIR] [--force]",
       "Trains one experiment and stores its record as DIR/<id>.h5; the id follows from the experiment alone.\n"
       "A trial that has a record is not run again: its numbers are shown.\n"
       "exit codes: 0 done, 4 diverged (loss or gradient not finite), 1 failed, 2 a mistake in a file or\n"
@@ -155,12 +155,14 @@ int run(const Arguments& arguments) {
   options.positional("experiment file", file, true);
   options.list("set", settings, "PATH=VALUE", "change one value, such as optimizer.lr=1e-3");
   options.list("plugin", plugin_files, "FILE", plugin_help);
+  options.text("device", device, "cpu, cuda, or auto: what there is; short for --set run.device=WHERE");
   options.text("out", folder, "folder of records; default results/data/runs");
   options.flag("force", force, "run again although there is a record, and replace it");
   options.integer("memory-mb", memory, 1, "memory the process may ask for; default: no limit");
   options.hidden("child", parent);
   options.hidden("lease", lease);
   if (!options.parse(arguments)) return exit_code::done;
+  if (!device.empty()) settings.push_back("run.device=" + device);
   if (parent) follow_parent(*parent);
   if (memory) limit_memory(*memory);
 
@@ -169,6 +171,7 @@ int run(const Arguments& arguments) {
   ExperimentSpec spec(plugins.registry);
   read_experiment(file, settings, spec);
   require_data(spec);
+  const std::string place = settle_device(spec.run.device);
   const Trial trial = make_trial(spec);
   sweeps::prepare_folder(folder);
   fmt::print("trial {}   {}\n", trial.id, title_of(spec));
@@ -176,6 +179,7 @@ int run(const Arguments& arguments) {
     fmt::print("there is a record of it already; --force runs it again\n");
     return print_record(results::load(folder + "/" + trial.id + ".h5"), folder);
   }
+  if (spec.run.device != "cpu") fmt::print("device {}\n", place);
   if (force) remove_checkpoint(folder, trial.id);
   std::fflush(stdout);
   watch_interrupts();

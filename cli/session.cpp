@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/graph/device.h"
 #include "sweeps/report.h"
 
 namespace phasor::cli {
@@ -80,6 +81,15 @@ Json read_experiment(const std::string& file, const std::vector<std::string>& se
 
 void require_data(const ExperimentSpec& spec) {
   if (const auto missing = spec.make_task()->missing()) throw UserError("task: " + spec.task.name + ": " + *missing);
+}
+
+std::string settle_device(const std::string& request) {
+  if (request == "cpu") return "cpu";
+  std::string reason;
+  if (const auto device = open_cuda(reason)) reason = device->name() + " is there, but training on it is not supported yet";
+  if (request == "cuda")
+    throw UserError("run.device: cuda cannot be had: " + reason + "; expected cpu, or auto, which takes what there is");
+  return "cpu (auto; cuda: " + reason + ")";
 }
 
 std::string title_of(const ExperimentSpec& spec) {

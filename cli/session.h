@@ -37,6 +37,10 @@ bool is_sweep_file(const std::string& file);
 /// UserError when something that its task needs is not there, such as a file.
 void require_data(const ExperimentSpec& spec);
 
+/// What run.device gets on this machine: "cpu", after `auto` with the reason. UserError when it asks for CUDA, which
+/// cannot be had.
+std::string settle_device(const std::string& request);
+
 /// "state_tracking S2 x gla x selective_rope"
 std::string title_of(const ExperimentSpec& spec);
 

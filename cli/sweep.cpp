@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "analysis/table_spec.h"
@@ -21,6 +23,16 @@
 namespace phasor::cli {
 
 namespace {
+
+/// Of every trial, before the first of them starts. Trials on Slurm find it out where they run.
+void settle_devices(const sweeps::Expansion& expansion) {
+  std::set<std::string> requests;
+  for (const Trial& trial : expansion.trials) requests.insert(trial.spec.at_path("run.device")->as_string());
+  for (const std::string& request : requests) {
+    const std::string place = settle_device(request);
+    if (place != "cpu") fmt::print("device           {}\n", place);
+  }
+}
 
 /// Only from times that were measured in this folder.
 std::string estimate(const sweeps::FolderState& state, std::int64_t trials, std::int64_t jobs) {
@@ -126,6 +138,7 @@ int sweep(const Arguments& arguments) {
     if (!dry_run) throw UserError("task: " + missing);
     fmt::print("missing          {}\n", missing);
   }
+  if (!dry_run && !on_slurm) settle_devices(loaded.expansion);
   if (folder.empty()) folder = sweeps::default_folder(loaded.spec.name);
   sweeps::require_same_base(folder, loaded, plugins.registry);
   const std::int64_t parallel = jobs.value_or(sweeps::default_jobs(loaded.expansion));

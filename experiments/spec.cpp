@@ -115,7 +115,8 @@ void TrainOptions::fields(FieldList& f) {
 }
 
 void RunOptions::fields(FieldList& f) {
-  f.choice("device", device, {"cpu"}, "where to run");
+  f.choice("device", device, {"auto", "cpu", "cuda"},
+           "where to train; auto takes what there is, and the record says what ran");
   f.integer("threads", threads, "of this trial; the result does not depend on it", Range::between(1, 1024));
   f.integer("log_every", log_every, "steps between stored points of the training curve; 1 stores every step", Range::at_least(1));
   f.integer("checkpoint_every", checkpoint_every, "steps between checkpoints, from which the same command goes on; 0: none",

@@ -1,0 +1,60 @@
+"""Where an experiment trains: run.device and --device."""
+import os
+import re
+import subprocess
+
+from harness import Case, experiment, main, sweep
+
+REFUSED = r"^phasor(?: \w+)?: run\.device: cuda cannot be had: .*(not built|no device|driver|not supported yet|loaded).*; expected cpu, or auto"
+
+
+class Device(Case):
+    def refused(self, *arguments):
+        """One line, exit code 2, and nothing that a trial leaves behind."""
+        lines = [line for line in self.phasor(*arguments, code=2).splitlines() if line]
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], REFUSED)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_cuda_that_cannot_be_had(self):
+        self.write("cuda.json", experiment(**{"run.device": "cuda"}))
+        self.refused("run", "cuda.json", "--out", "out")
+        self.refused("run", "base.json", "--set", "run.device=cuda", "--out", "out")
+        self.refused("run", "base.json", "--device", "cuda", "--out", "out")
+        self.refused("run", "base.json", "--set", "run.device=auto", "--device", "cuda", "--out", "out")
+        self.refused("bench", "base.json", "--steps", "1", "--set", "run.device=cuda")
+        self.refused("bench", "base.json", "--steps", "1", "--against", "run.device=cuda")
+        self.refused("sweep", "sweep.json", "--set", "run.device=cuda", "--out", "out")
+        self.write("axis.json", sweep(axes=sweep()["axes"][:2] + [
+            {"name": "where", "role": "replicate", "path": "run.device", "values": ["cuda", "cpu"]}]))
+        self.phasor("sweep", "axis.json", "--out", "out", code=2)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_what_may_be_asked_for(self):
+        text = self.phasor("run", "base.json", "--device", "gpu", "--out", "out", code=2)
+        for word in ["run.device", "gpu", "auto", "cpu", "cuda"]:
+            self.assertIn(word, text)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_auto_says_what_it_takes(self):
+        text = self.phasor("run", "base.json", "--device", "auto", "--out", "auto")
+        self.assertRegex(text, re.compile(r"^device cpu \(auto; cuda: .+\)$", re.M))
+        plain = self.phasor("run", "base.json", "--device", "cpu", "--out", "cpu")
+        self.assertNotRegex(plain, re.compile(r"^device", re.M))
+        record, = self.records("auto")
+        self.assertEqual([record], list(self.records("cpu")))  # the request is no part of the id
+        self.assertEqual(self.bits_of("auto/" + record), self.bits_of("cpu/" + record))
+        read = "import h5py, sys; facts = h5py.File(sys.argv[1])['provenance']; print(dict(zip(facts['name'][:], facts['value'][:]))[b'device'].decode())"
+        found = subprocess.run(["/usr/bin/python3", "-c", read, self.path("auto/" + record)], check=True, capture_output=True, text=True)
+        self.assertEqual(found.stdout.strip(), "cpu")
+
+    def test_auto_in_sweep_and_bench(self):
+        text = self.phasor("sweep", "sweep.json", "--set", "run.device=auto", "--out", "out")
+        self.assertEqual(len(re.findall(r"^device +cpu \(auto; cuda: .+\)$", text, re.M)), 1)
+        self.assertEqual(len(self.records()), 4)
+        text = self.phasor("bench", "base.json", "--steps", "1", "--set", "run.device=auto")
+        self.assertRegex(text, re.compile(r"^device +cpu \(auto; cuda: .+\)$", re.M))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""bench/gpu_check where there is no GPU, and beside programs that only say that they have one."""
+import os
+import re
+import stat
+import subprocess
+
+from harness import Case, PHASOR, ROOT, main
+
+PARTS = ["gpu tests", "cpu against gpu", "compute-sanitizer", "steps", "trials per hour", "torch steps"]
+
+# A program with a device: trains by writing losses, unless it refuses.
+FAKE = '''#!/usr/bin/python3
+import os, sys
+import h5py
+words = sys.argv[1:]
+if words[0] == "doctor":
+    print("cuda             NVIDIA H200")
+elif os.environ["FAKE"] == "refuses":
+    print("phasor: run.device: cuda cannot be had: NVIDIA H200 is there, but training on it is not supported yet")
+    sys.exit(2)
+elif os.environ["FAKE"] == "lacks":
+    print("error: device NVIDIA H200: there is no f32 kernel for gla.forward, which only the processor has")
+    sys.exit(1)
+elif words[0] == "bench":
+    print("step             3.000 ms (median)\\narithmetic       67.0 GFLOP\\nmemory           4.8 MB")
+elif words[0] == "run":
+    device, folder = words[words.index("--device") + 1], words[words.index("--out") + 1]
+    off = 1.0 + (float(os.environ.get("OFF", 0)) if device == "cuda" else 0.0)
+    os.makedirs(folder)
+    with h5py.File(folder + "/x.h5", "w") as file:
+        file["provenance/name"] = [b"device"]
+        file["provenance/value"] = [b"cpu" if os.environ["FAKE"] == "lies" else device.encode()]
+        file["steps/loss"] = [off * 2.0 / (1 + step) for step in range(200)]
+'''
+
+
+class GpuCheck(Case):
+    def check(self, code=0, **environment):
+        """The lines of the table, by part."""
+        environment = {"PHASOR": PHASOR, "OUT": self.path("out"), "CUDA_VISIBLE_DEVICES": "", **environment}
+        done = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "bench/gpu_check")], capture_output=True, text=True,
+                              env={**os.environ, **environment}, timeout=480)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        table = done.stdout[done.stdout.index("\ndevice "):].splitlines()[1:]
+        self.assertEqual(len(table), len(PARTS) + 2)
+        rows = {}
+        for line in table[1:-1]:
+            found = re.fullmatch(r"(.{18}) (passed|failed|skipped|not built yet) +(.+)", line)
+            self.assertIsNotNone(found, line)
+            rows[found.group(1).strip()] = found.group(2, 3)
+        self.assertEqual(list(rows), PARTS)
+        states = [state for state, _ in rows.values()]
+        self.assertEqual(table[-1], ", ".join(f"{states.count(state)} {state}" for state in ("passed", "failed", "skipped", "not built yet")))
+        return rows
+
+    def fake(self, what, code=0, **environment):
+        os.makedirs(self.path("build"), exist_ok=True)  # without tests
+        sanitizer = "#!/bin/sh\necho '========= ERROR SUMMARY: 5 errors'\nexit ${FAULTS:-0}\n"
+        for name, text in [("build/fake", FAKE), ("build/compute-sanitizer", sanitizer)]:
+            os.chmod(self.path(self.write(name, text)), stat.S_IRWXU)
+        return self.check(code, PHASOR=self.path("build/fake"), PHASOR_BUILD=self.path("build"), FAKE=what,
+                          PATH=self.path("build") + ":/usr/bin:/bin", **environment)
+
+    def test_without_a_gpu_every_part_is_skipped(self):
+        before = sorted(os.listdir(os.path.join(ROOT, "bench/results")))
+        for state, why in self.check().values():
+            self.assertEqual(state, "skipped")
+            self.assertRegex(why, r"^cuda: (not built|no driver|no device|.+)")
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["gpu_check_none.txt", "gpu_check_none_output.txt"])
+        self.assertEqual(sorted(os.listdir(os.path.join(ROOT, "bench/results"))), before)
+
+    def test_what_the_program_cannot_do_is_never_passed(self):
+        for what, why in [("refuses", "training on CUDA"), ("lacks", "there is no f32 kernel for gla.forward")]:
+            rows = self.fake(what)
+            for part in ["cpu against gpu", "compute-sanitizer", "steps", "trials per hour"]:
+                self.assertEqual(rows[part], ("not built yet", why))
+            self.assertEqual(rows["gpu tests"], ("not built yet", "no test has the label gpu"))
+            self.assertEqual(rows["torch steps"][0], "skipped")
+
+    def test_losses_are_compared(self):
+        rows = self.fake("trains", OFF="1e-7")
+        self.assertEqual(rows["cpu against gpu"][0], "passed")
+        self.assertEqual(rows["steps"], ("passed", "3.0 to 3.0 times the larger floor"))
+        self.assertTrue(os.path.exists(self.path("out/gpu_check_nvidia_h200.txt")))
+        for off in ["3e-6", "nan"]:
+            self.assertEqual(self.fake("trains", code=1, OFF=off)["cpu against gpu"][0], "failed")
+        self.assertEqual(self.fake("trains", code=1, FAULTS="9")["compute-sanitizer"],
+                         ("failed", "memcheck: ERROR SUMMARY: 5 errors"))
+        self.assertEqual(self.fake("lies", code=1)["cpu against gpu"], ("failed", "asked for cuda, ran on cpu"))
+
+    def test_without_a_program(self):
+        done = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "bench/gpu_check")], capture_output=True, text=True,
+                              env={**os.environ, "PHASOR": self.path("none"), "OUT": self.path("out")})
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("build first", done.stderr)
+
+
+if __name__ == "__main__":
+    main()
