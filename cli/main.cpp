@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/report_commands.h"
 #include "core/base/blame.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -31,6 +32,9 @@ constexpr std::array commands = {
     Command{"run", "train one experiment and store its record", phasor::cli::run},
     Command{"sweep", "train every missing trial of a sweep", phasor::cli::sweep},
     Command{"table", "make the ablation table of a sweep's results", phasor::cli::table},
+    Command{"plot", "draw the figures of a sweep's results", phasor::cli::plot},
+    Command{"report", "make one HTML file of a sweep's results", phasor::cli::report},
+    Command{"serve", "show that report live in a browser on this machine", phasor::cli::serve},
     Command{"describe", "show an experiment: full spec, what is not default, parameters", phasor::cli::describe},
     Command{"plugins", "list tasks, backbones and encodings, and their options", phasor::cli::plugins},
     Command{"check", "probe backbones and encodings for leaks of the future", phasor::cli::check},

@@ -4,17 +4,21 @@
 #include <fmt/format.h>
 #include <string>
 
+#include "analysis/figure_theory.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "results/files.h"
 
 namespace phasor::cli {
 
 int theory(const Arguments& arguments) {
-  Options options("phasor theory",
+  std::string out;
+  Options options("phasor theory [--out FOLDER]",
                   "Computes the statements of the paper that can be checked with numbers, each from its definition, "
                   "beside the value\n"
                   "that it should have; a note says where the paper's derivation needs a correction.\n"
                   "exit codes: 0 every value is as expected, 1 one is not");
+  options.text("out", out, "folder for two figures: temperatures.svg and leakage.svg");
   if (!options.parse(arguments)) return exit_code::done;
   const std::vector<analysis::theory::Check> checks = analysis::theory::all_checks();
   std::size_t width = 0, wrong = 0;
@@ -29,6 +33,12 @@ int theory(const Arguments& arguments) {
     if (!check.note.empty()) fmt::print("      {}\n", check.note);
   }
   fmt::print("\n{} numbers, {} as expected\n", checks.size(), checks.size() - wrong);
+  if (!out.empty()) {
+    for (const analysis::Figure& figure : analysis::theory_figures()) {
+      results::write_named(out + "/" + figure.name + ".svg", figure.svg);
+      fmt::print("{}/{}.svg\n  {}\n", out, figure.name, figure.caption);
+    }
+  }
   return wrong == 0 ? exit_code::done : exit_code::failed;
 }
 

@@ -22,6 +22,8 @@ heavy = {
     "nlohmann/": ["core/spec/strict_json.cpp"],
     "hdf5.h": ["results/h5.cpp"],
     "boost/program_options": ["cli/"],
+    "boost/asio": ["cli/serve.cpp"],
+    "boost/beast": ["cli/serve.cpp"],
     "boost/uuid": ["core/base/hash.cpp"],
     "dnnl.h": ["core/ops/gemm.cpp", "experiments/provenance.cpp"],
     "omp.h": ["core/ops/gemm.cpp"],

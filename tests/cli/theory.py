@@ -9,6 +9,10 @@ class Theory(Case):
         self.assertIn("equation 8 as printed lacks the conjugate", text)
         self.assertNotIn("WRONG", text)
         self.assertEqual(text.splitlines()[-1], f"{text.count('  ok')} numbers, {text.count('  ok')} as expected")
+        self.assertIn("leakage.svg", self.phasor("theory", "--out", "."))
+        for name in ["temperatures.svg", "leakage.svg"]:
+            with open(self.path(name)) as file:
+                self.assertIn("<svg xmlns=", file.read())
         self.assertIn("unknown", self.phasor("theory", "--nothing", code=2))
 
 
