@@ -49,7 +49,7 @@ std::vector<double> log_ticks(const ChartAxis& axis, int count) {
   const int last = static_cast<int>(std::ceil(exponent(axis.high) - 1e-9));
   const int stride = std::max(1, (last - first + count) / std::max(count, 1) - 1);
   std::vector<double> factors = {1.0};
-  if (base == 10.0 && last - first <= 2) factors = {1.0, 2.0, 5.0};
+  if (base == 10.0 && axis.high < 100.0 * axis.low) factors = {1.0, 2.0, 5.0};
   std::vector<double> values;
   for (int i = first; i <= last; i += stride) {
     for (const double factor : factors) {

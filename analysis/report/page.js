@@ -43,7 +43,7 @@ function ticks([kind, low, high], count) {
     const base = kind === "log2" ? 2 : 10, log = (v) => Math.log(v) / Math.log(base), found = [];
     const first = Math.floor(log(low)), last = Math.ceil(log(high)), stride = Math.max(1, Math.ceil((last - first) / count));
     for (let i = first; i <= last; i += stride)
-      for (const factor of base === 10 && last - first <= 2 ? [1, 2, 5] : [1]) found.push(factor * base ** i);
+      for (const factor of base === 10 && high < 100 * low ? [1, 2, 5] : [1]) found.push(factor * base ** i);
     const inside = found.filter((v) => v >= low * (1 - 1e-9) && v <= high * (1 + 1e-9));
     if (inside.length > 1) return inside;
   }

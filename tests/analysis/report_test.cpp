@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdio>
 #include <gtest/gtest.h>
-#include <regex>
 #include <string>
 
 #include "analysis/figures.h"
@@ -23,6 +22,12 @@ Sweep small() {
     record.spec.make_path("task.train.length") = 32;
   }
   return sweep;
+}
+
+std::size_t count_of(const std::string& text, const std::string& what) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
 }
 
 std::vector<Figure> figures_of(const Sweep& sweep) {
@@ -51,9 +56,9 @@ TEST(Figures, OfASmallSweep) {
   // The choice of 0.01 is ringed, the mean of each rate is a point, each trial a dot.
   const std::string& sensitivity = named(made, "sensitivity")->svg;
   EXPECT_NE(sensitivity.find("NoPE, lr 0.01: mean 0.2000"), std::string::npos);
-  const std::regex ring("class=\"ring\""), dot("NoPE / S2 / lr 0.001 / seed [01]: 0.1000");
-  EXPECT_EQ(std::distance(std::sregex_iterator(sensitivity.begin(), sensitivity.end(), ring), {}), 4);
-  EXPECT_EQ(std::distance(std::sregex_iterator(sensitivity.begin(), sensitivity.end(), dot), {}), 2);
+  EXPECT_EQ(count_of(sensitivity, "class=\"ring\""), 4U);
+  EXPECT_EQ(count_of(sensitivity, "NoPE / S2 / lr 0.001 / seed 0: 0.1000"), 1U);
+  EXPECT_EQ(count_of(sensitivity, "NoPE / S2 / lr 0.001 / seed 1: 0.1000"), 1U);
 }
 
 TEST(Figures, LengthMarksTraining) {
@@ -70,7 +75,7 @@ TEST(Figures, LengthMarksTraining) {
   // Another length in one trial of a column: there is no one length to mark.
   sweep.folder.records.front().spec.make_path("task.train.length") = 48;
   const std::string mixed = named(figures_of(sweep), "length")->svg;
-  EXPECT_EQ(std::distance(std::sregex_iterator(mixed.begin(), mixed.end(), std::regex("trained to 32")), {}), 1);
+  EXPECT_EQ(count_of(mixed, "trained to 32"), 1U);
 }
 
 TEST(Figures, WidthIsAColumnOfNumbers) {
@@ -176,9 +181,9 @@ TEST(Report, IsEscapedAndAlone) {
   EXPECT_EQ(page.find("<script>bad"), std::string::npos);
   EXPECT_EQ(page.find("<img"), std::string::npos);
   EXPECT_EQ(page.find("<Selective>"), std::string::npos);
-  const std::regex script("</script>");
-  EXPECT_EQ(std::distance(std::sregex_iterator(page.begin(), page.end(), script), {}), 2) << "the data and the program";
-  EXPECT_EQ(std::distance(std::sregex_iterator(page.begin(), page.end(), std::regex("https?://(?!www.w3.org)")), {}), 0);
+  EXPECT_EQ(count_of(page, "</script>"), 2U) << "the data and the program";
+  EXPECT_EQ(count_of(page, "https://"), 0U);
+  EXPECT_EQ(count_of(page, "http://"), count_of(page, "http://www.w3.org/")) << "names of name spaces only";
   EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
   EXPECT_NE(page.find("data-live=\"no\""), std::string::npos);
   EXPECT_EQ(page.find("{{"), std::string::npos);

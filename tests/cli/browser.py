@@ -55,6 +55,11 @@ class Browser(Case):
         cls.browser.quit()
         cls.profile.cleanup()
 
+    def setUp(self):
+        super().setUp()
+        self.browser.get("about:blank")  # the page of the test before would go on asking
+        self.browser.get_log("browser")
+
     def make(self, *more, code=0):
         return self.phasor("sweep", "sweep.json", "--out", "out", *more, code=code)
 
@@ -210,7 +215,7 @@ class Report(Browser):
         self.no_errors()
 
     def test_what_cannot_be_reported(self):
-        self.assertIn("no sweep.json", self.phasor("report", "nowhere", code=2))
+        self.assertIn("nowhere/sweep.json: cannot be read", self.phasor("report", "nowhere", code=2))
         self.make()
         self.assertIn("cannot be written", self.phasor("report", "out", "--out", "no/such/report.html", code=2))
         self.assertIn("expected \"length\"", self.phasor("plot", "out", "--figure", "pie", "--out", "x.svg", code=2))
