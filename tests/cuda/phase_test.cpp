@@ -33,8 +33,10 @@ TEST(CudaPhase, RunningSumOfSixtyFiveThousandSteps) {
   for (std::size_t i = 0; i < angle.size(); ++i) {
     long double& sum = sums[i % planes];
     sum += static_cast<long double>(increments[i]);
-    const long double apart = sum * static_cast<long double>(temperature[i % planes]) - static_cast<long double>(angle[i]);
-    worst = std::max(worst, std::abs(static_cast<double>(std::remainder(apart, 6.28318530717958647692528676655900577L))));
+    const long double apart =
+        sum * static_cast<long double>(temperature[i % planes]) - static_cast<long double>(angle[i]);
+    worst =
+        std::max(worst, std::abs(static_cast<double>(std::remainder(apart, 6.28318530717958647692528676655900577L))));
   }
   EXPECT_LT(worst, 5e-7);  // rounding the angle to f32 is all there is; 1e-3 is asked for
   double last[planes];

@@ -7,8 +7,8 @@
 #include "core/ops/delta_rule/kernel.h"
 
 // The recurrence, with tiles of the state in the registers of warps, in three passes. Columns of values have nothing to
-// do with each other: forwards in time they give e_t and o_t, backwards y_t = D_t^T k_t. Once e and y are known, with u =
-// beta e and d = beta y,
+// do with each other: forwards in time they give e_t and o_t, backwards y_t = D_t^T k_t. Once e and y are known, with u
+// = beta e and d = beta y,
 //     S_t = e^{g_t} S_{t-1} + k_t u_t^T,   D_{t-1} = e^{g_t} (D_t - k_t d_t^T) + scale q_{t-1} dO_{t-1}^T
 // are plain sums whose columns of keys have nothing to do with each other, and dq, dk and the decays' gradients are
 // theirs. No two blocks add to the same place.
@@ -23,6 +23,11 @@ using cuda::sum_rows;
 using cuda::summed_column;
 using cuda::tile_columns;
 using cuda::writes;
+
+// Blocks of 128 threads that shall fit on a processor of the chip: what their registers leave room for.
+template <class T, unsigned R>
+constexpr int value_blocks = sizeof(T) > 4 || R > 16 ? 2 : 3;
+constexpr int key_blocks = 2;
 
 __device__ int block_columns() { return static_cast<int>(blockDim.x / cuda::warp_size) * tile_columns; }
 
@@ -60,7 +65,8 @@ __device__ void store(StateTile<T, R>& tile, const Corner<T>& to, bool add) {
 
 /// One number per step: e^g and beta; ones where there are none.
 template <class T, class Args>
-__device__ void stage_factors(const Args& a, std::int64_t first, int count, std::int64_t value_head, T* decay, T* beta) {
+__device__ void stage_factors(const Args& a, std::int64_t first, int count, std::int64_t value_head, T* decay,
+                              T* beta) {
   for (int t = static_cast<int>(threadIdx.x); t < count; t += static_cast<int>(blockDim.x)) {
     decay[t] = a.log_decay.data != nullptr ? std::exp(row<T>(a.log_decay, first + t)[value_head]) : T(1);
     beta[t] = a.beta.data != nullptr ? row<T>(a.beta, first + t)[value_head] : T(1);
@@ -92,7 +98,8 @@ __device__ Place own_place(const DeltaRuleSizes& s, std::int64_t tiles) {
 
 /// o, e and the last state: columns of values, rows of keys.
 template <class T, unsigned R>
-__global__ void __launch_bounds__(128, sizeof(T) > 4 || R > 16 ? 2 : 3) forward_values(DeltaRuleForward a, int steps, std::int64_t tiles) {
+__global__ void __launch_bounds__(128, value_blocks<T, R>)
+    forward_values(DeltaRuleForward a, int steps, std::int64_t tiles) {
   using Tile = StateTile<T, R>;
   const DeltaRuleSizes& s = a.sizes;
   const Place at = own_place(s, tiles);
@@ -148,7 +155,8 @@ __global__ void __launch_bounds__(128, sizeof(T) > 4 || R > 16 ? 2 : 3) forward_
 
 /// y and the gradient of the first state: D from the last step to the first; columns of values, rows of keys.
 template <class T, unsigned R>
-__global__ void __launch_bounds__(128, sizeof(T) > 4 || R > 16 ? 2 : 3) backward_values(DeltaRuleBackward a, int steps, std::int64_t tiles) {
+__global__ void __launch_bounds__(128, value_blocks<T, R>)
+    backward_values(DeltaRuleBackward a, int steps, std::int64_t tiles) {
   using Tile = StateTile<T, R>;
   const DeltaRuleSizes& s = a.sizes;
   const Place at = own_place(s, tiles);
@@ -324,7 +332,7 @@ __device__ void pull_keys(const DeltaRuleBackward& a, const KeyPlace& at, const 
 }
 
 template <class T, unsigned R>
-__global__ void __launch_bounds__(128, 2) backward_keys(DeltaRuleBackward a, int steps, std::int64_t tiles) {
+__global__ void __launch_bounds__(128, key_blocks) backward_keys(DeltaRuleBackward a, int steps, std::int64_t tiles) {
   const DeltaRuleSizes& s = a.sizes;
   const int columns = block_columns(), rows = StateTile<T, R>::rows;
   Staged<T> in;
@@ -342,8 +350,7 @@ __global__ void __launch_bounds__(128, 2) backward_keys(DeltaRuleBackward a, int
     const std::int64_t value_head = head * s.group + g, state_row = batch * s.value_heads() + value_head;
     const KeyPlace at{batch, head, value_head, state_row, tile * columns};
     T* gates = gates_of<T>(a.slopes, state_row, s) + tile * s.time;
-    for (std::int64_t v = 0; v < s.value_width; v += rows)
-      pull_keys<T, R>(a, at, in, steps, v, g > 0 || v > 0, gates);
+    for (std::int64_t v = 0; v < s.value_width; v += rows) pull_keys<T, R>(a, at, in, steps, v, g > 0 || v > 0, gates);
   }
 }
 
@@ -377,7 +384,7 @@ __global__ void finish_step(DeltaRuleBackward a, std::int64_t tiles) {
 }
 
 constexpr int most_warps = 4, most_steps = 32;
-constexpr std::size_t shared_budget = 64 << 10;
+constexpr std::size_t processor_shared = 216 << 10;  // of a processor's, for as many blocks as registers allow
 
 /// Calls f(constant R): tiles of 8 R rows, the smallest that hold the width, or the largest, `most`.
 template <unsigned most, unsigned R = 2, class F>
@@ -397,14 +404,16 @@ std::int64_t warps_of(std::int64_t columns) {
 }
 std::int64_t tiles_of(std::int64_t columns) { return cuda::divide_up(columns, warps_of(columns) * tile_columns); }
 
-/// Starts blocks of `columns` for every one of `heads`. A step takes per_row * rows + per_column * columns + 2 elements of
-/// shared memory.
+/// Starts blocks of `columns` for every one of `heads`. A step takes per_row * rows + per_column * columns + 2 elements
+/// of shared memory.
 template <class T, class Args>
 void start_tiles(const cuda::Queue& queue, const Args& a, std::int64_t heads, std::int64_t columns, std::int64_t rows,
-                 std::int64_t per_row, std::int64_t per_column, void (*kernel)(Args, int, std::int64_t)) {
+                 std::int64_t per_row, std::int64_t per_column, int blocks, void (*kernel)(Args, int, std::int64_t)) {
   const std::int64_t warps = warps_of(columns), tiles = tiles_of(columns);
   const auto step = static_cast<std::size_t>(per_row * rows + per_column * warps * tile_columns + 2) * sizeof(T);
-  const std::size_t steps = std::clamp<std::size_t>(shared_budget / step, 1, most_steps);
+  const std::int64_t room = static_cast<std::int64_t>(processor_shared / step) / blocks;
+  const auto steps = static_cast<std::size_t>(
+      std::clamp<std::int64_t>(room, 1, std::clamp<std::int64_t>(a.sizes.time, 1, most_steps)));
   cuda::start(queue, dim3(static_cast<unsigned>(a.sizes.batch * heads * tiles)),
               dim3(static_cast<unsigned>(warps) * cuda::warp_size), steps * step, kernel, a, static_cast<int>(steps),
               tiles);
@@ -424,7 +433,7 @@ void forward(const cuda::Queue& queue, const DeltaRuleForward& a) {
   check_width<T>(s);
   with_rows<most_key_rows<T>>(s.key_width, [&](auto rows) {
     constexpr unsigned R = decltype(rows)::value;
-    start_tiles<T>(queue, a, s.value_heads(), s.value_width, 8 * R, 2, 1, forward_values<T, R>);
+    start_tiles<T>(queue, a, s.value_heads(), s.value_width, 8 * R, 2, 1, value_blocks<T, R>, forward_values<T, R>);
   });
 }
 
@@ -433,12 +442,12 @@ void backward(const cuda::Queue& queue, const DeltaRuleBackward& a) {
   const DeltaRuleSizes& s = a.sizes;
   with_rows<most_key_rows<T>>(s.key_width, [&](auto rows) {
     constexpr unsigned R = decltype(rows)::value;
-    start_tiles<T>(queue, a, s.value_heads(), s.value_width, 8 * R, 2, 1, backward_values<T, R>);
+    start_tiles<T>(queue, a, s.value_heads(), s.value_width, 8 * R, 2, 1, value_blocks<T, R>, backward_values<T, R>);
   });
   if (a.dq.data != nullptr || a.dk.data != nullptr || a.dlog_decay.data != nullptr)
     with_rows<most_value_rows<T>>(s.value_width, [&](auto rows) {
       constexpr unsigned R = decltype(rows)::value;
-      start_tiles<T>(queue, a, s.heads, s.key_width, 8 * R, 3, 3, backward_keys<T, R>);
+      start_tiles<T>(queue, a, s.heads, s.key_width, 8 * R, 3, 3, key_blocks, backward_keys<T, R>);
     });
   if (a.dv.data == nullptr && a.dbeta.data == nullptr && a.dlog_decay.data == nullptr) return;
   const std::int64_t warps = s.batch * s.time * s.value_heads();

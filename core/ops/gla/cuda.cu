@@ -21,6 +21,11 @@ using cuda::summed_column;
 using cuda::tile_columns;
 using cuda::writes;
 
+// Blocks of 128 threads that shall fit on a processor of the chip: what their registers leave room for.
+template <class T>
+constexpr int value_blocks = sizeof(T) > 4 ? 2 : 4;
+constexpr int key_blocks = 2;
+
 struct Place {
   std::int64_t batch, head, state_row, first;  // first: column of the block
 };
@@ -64,13 +69,6 @@ __device__ void store(StateTile<T, R>& tile, const Corner<T>& to, bool add) {
   });
 }
 
-/// What is staged for some steps of a head.
-struct Steps {
-  std::int64_t first;  // row of a tensor
-  std::int64_t begin;  // time
-  int count;
-};
-
 /// Decays as the forward pass has left them: rows of one head's times.
 template <class T>
 __device__ View kept_decays(const View& decays, std::int64_t state_row, const GlaSizes& s) {
@@ -79,7 +77,7 @@ __device__ View kept_decays(const View& decays, std::int64_t state_row, const Gl
 
 /// o, the last state, and what the backward pass wants: columns of values, rows of keys.
 template <class T, unsigned R>
-__global__ void __launch_bounds__(128, sizeof(T) > 4 ? 2 : 4) forward_values(GlaForward a, int steps, std::int64_t tiles) {
+__global__ void __launch_bounds__(128, value_blocks<T>) forward_values(GlaForward a, int steps, std::int64_t tiles) {
   using Tile = StateTile<T, R>;
   const GlaSizes& s = a.sizes;
   const Place at = own_place(s, tiles);
@@ -96,24 +94,24 @@ __global__ void __launch_bounds__(128, sizeof(T) > 4 ? 2 : 4) forward_values(Gla
     load<true>(state, corner<T>(a.state_in, at.state_row, 0, s.value_width, s, k, v));
     std::int64_t chunk = 0, until = 0;
     for (std::int64_t begin = 0; begin < s.time; begin += steps) {
-      const Steps now{at.batch * s.time + begin, begin, static_cast<int>(std::min<std::int64_t>(steps, s.time - begin))};
+      const int count = static_cast<int>(std::min<std::int64_t>(steps, s.time - begin));
+      const std::int64_t first = at.batch * s.time + begin;
       const auto stage_keys = [&](const View& from, std::int64_t head, T* to, auto f) {
-        cuda::stage(from, now.first, now.count, head * s.key_width + k, s.key_width - k, Tile::rows, to, f);
+        cuda::stage(from, first, count, head * s.key_width + k, s.key_width - k, Tile::rows, to, f);
       };
       __syncthreads();
       stage_keys(a.log_gate, at.head, decay, [](T g) { return std::exp(g); });
       stage_keys(a.k, at.head, key, [](T x) { return x; });
       for (int g = 0; g < group; ++g)
         stage_keys(a.q, at.head * group + g, query + g * steps * Tile::rows, [scale](T x) { return scale * x; });
-      cuda::stage(a.v, now.first, now.count, at.head * s.value_width + at.first, s.value_width - at.first, columns,
-                  value);
+      cuda::stage(a.v, first, count, at.head * s.value_width + at.first, s.value_width - at.first, columns, value);
       __syncthreads();
       if (a.decays.data != nullptr && at.first == 0) {
         const View decays = kept_decays<T>(a.decays, at.state_row, s);
-        for (int e = static_cast<int>(threadIdx.x); e < now.count * Tile::rows; e += static_cast<int>(blockDim.x))
+        for (int e = static_cast<int>(threadIdx.x); e < count * Tile::rows; e += static_cast<int>(blockDim.x))
           if (k + e % Tile::rows < s.key_width) row<T>(decays, begin + e / Tile::rows)[k + e % Tile::rows] = decay[e];
       }
-      for (int t = 0; t < now.count; ++t, --until) {
+      for (int t = 0; t < count; ++t, --until) {
         if (until == 0) {
           store(state, corner<T>(a.kept, at.state_row, chunk++ * s.state(), s.values(), s, k, v), false);
           until = s.chunk;
@@ -129,8 +127,7 @@ __global__ void __launch_bounds__(128, sizeof(T) > 4 ? 2 : 4) forward_values(Gla
           state.read(r, c);
           const T sum = sum_rows(c);
           if (writes() && v + summed_column() < s.value_width)
-            cuda::put(row<T>(a.o, now.first + t)[(at.head * group + g) * s.value_width + v + summed_column()], sum,
-                      k > 0);
+            cuda::put(row<T>(a.o, first + t)[(at.head * group + g) * s.value_width + v + summed_column()], sum, k > 0);
         }
       }
     }
@@ -140,7 +137,7 @@ __global__ void __launch_bounds__(128, sizeof(T) > 4 ? 2 : 4) forward_values(Gla
 
 /// dv and the gradient of the first state: D from the last step to the first; columns of values, rows of keys.
 template <class T, unsigned R>
-__global__ void __launch_bounds__(128, sizeof(T) > 4 ? 2 : 4) backward_values(GlaBackward a, int steps, std::int64_t tiles) {
+__global__ void __launch_bounds__(128, value_blocks<T>) backward_values(GlaBackward a, int steps, std::int64_t tiles) {
   using Tile = StateTile<T, R>;
   const GlaSizes& s = a.sizes;
   const Place at = own_place(s, tiles);
@@ -226,7 +223,7 @@ __device__ void stage_steps(const GlaBackward& a, const Place& at, const Staged<
 /// from dg behind the steps at hand, which is rowsum(S (.) D) there: a sum over a few steps, whose error is that of
 /// q (.) dq.
 template <class T, unsigned R>
-__global__ void __launch_bounds__(128, 2) backward_keys(GlaBackward a, int steps, std::int64_t tiles) {
+__global__ void __launch_bounds__(128, key_blocks) backward_keys(GlaBackward a, int steps, std::int64_t tiles) {
   using Tile = StateTile<T, R>;
   const GlaSizes& s = a.sizes;
   const Place at = own_place(s, tiles);
@@ -313,7 +310,7 @@ __global__ void __launch_bounds__(128, 2) backward_keys(GlaBackward a, int steps
 }
 
 constexpr int most_warps = 4, most_steps = 32;
-constexpr std::size_t shared_budget = 64 << 10;
+constexpr std::size_t processor_shared = 216 << 10;  // of a processor's, for as many blocks as registers allow
 
 /// Calls f(constant R): tiles of 8 R rows, the smallest that hold the width, or the largest of the precision.
 template <class T, unsigned R = 2, class F>
@@ -324,15 +321,18 @@ void with_rows(std::int64_t width, F f) {
   f(std::integral_constant<unsigned, R>());
 }
 
-/// Starts blocks of `columns` for every head. A step takes per_row * rows + per_column * columns elements of shared memory.
+/// Starts blocks of `columns` for every head. A step takes per_row * rows + per_column * columns elements of shared
+/// memory.
 template <class T, class Args>
 void start_tiles(const cuda::Queue& queue, const Args& a, std::int64_t columns, std::int64_t rows, std::int64_t per_row,
-                 std::int64_t per_column, void (*kernel)(Args, int, std::int64_t)) {
+                 std::int64_t per_column, int blocks, void (*kernel)(Args, int, std::int64_t)) {
   const GlaSizes& s = a.sizes;
   const std::int64_t warps = std::min<std::int64_t>(most_warps, cuda::divide_up(columns, tile_columns));
   const std::int64_t tiles = cuda::divide_up(columns, warps * tile_columns);
   const auto step = static_cast<std::size_t>(per_row * rows + per_column * warps * tile_columns) * sizeof(T);
-  const std::size_t steps = std::clamp<std::size_t>(shared_budget / step, 1, most_steps);
+  const std::int64_t room = static_cast<std::int64_t>(processor_shared / step) / blocks;
+  const auto steps =
+      static_cast<std::size_t>(std::clamp<std::int64_t>(room, 1, std::clamp<std::int64_t>(s.time, 1, most_steps)));
   cuda::start(queue, dim3(static_cast<unsigned>(s.batch * s.heads * tiles)),
               dim3(static_cast<unsigned>(warps) * cuda::warp_size), steps * step, kernel, a, static_cast<int>(steps),
               tiles);
@@ -343,7 +343,7 @@ void forward(const cuda::Queue& queue, const GlaForward& a) {
   const GlaSizes& s = a.sizes;
   with_rows<T>(s.key_width, [&](auto rows) {
     constexpr unsigned R = decltype(rows)::value;
-    start_tiles<T>(queue, a, s.value_width, 8 * R, 2 + s.group, 1, forward_values<T, R>);
+    start_tiles<T>(queue, a, s.value_width, 8 * R, 2 + s.group, 1, value_blocks<T>, forward_values<T, R>);
   });
 }
 
@@ -353,12 +353,12 @@ void backward(const cuda::Queue& queue, const GlaBackward& a) {
   if (a.dv.data != nullptr || a.dstate_in.data != nullptr)
     with_rows<T>(s.key_width, [&](auto rows) {
       constexpr unsigned R = decltype(rows)::value;
-      start_tiles<T>(queue, a, s.value_width, 8 * R, 2 + s.group, s.group, backward_values<T, R>);
+      start_tiles<T>(queue, a, s.value_width, 8 * R, 2 + s.group, s.group, value_blocks<T>, backward_values<T, R>);
     });
   if (a.dq.data == nullptr && a.dk.data == nullptr && a.dlog_gate.data == nullptr) return;
   with_rows<T>(s.value_width, [&](auto rows) {
     constexpr unsigned R = decltype(rows)::value;
-    start_tiles<T>(queue, a, s.key_width, 8 * R, 1 + s.group, 3 + s.group, backward_keys<T, R>);
+    start_tiles<T>(queue, a, s.key_width, 8 * R, 1 + s.group, 3 + s.group, key_blocks, backward_keys<T, R>);
   });
 }
 

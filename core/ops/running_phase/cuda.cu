@@ -158,7 +158,8 @@ __global__ void add_temperature(Segments s, T* dtemperature) {
   __shared__ double shared[cuda::warp_size];
   const std::int64_t plane = blockIdx.x, count = s.shape.batch * s.count * s.shape.heads;
   double sum = 0.0;
-  for (std::int64_t at = threadIdx.x; at < count; at += temperature_threads) sum += s.carries[at * s.shape.planes + plane];
+  for (std::int64_t at = threadIdx.x; at < count; at += temperature_threads)
+    sum += s.carries[at * s.shape.planes + plane];
   sum = cuda::block_sum(sum, shared);
   if (threadIdx.x == 0) dtemperature[plane] += static_cast<T>(sum);
 }

@@ -120,6 +120,7 @@ std::vector<OpCase> short_conv_cases() {
           make("silu", {.x = {1, 65, 9}, .bias = true, .silu = true}),
           make("heads", {.x = {2, 6, 3, 5}, .silu = true, .state = true}),
           make("two_blocks", {.x = {2, 5, 300}, .bias = true, .silu = true, .state = true}),
+          make("many_rows", {.x = {70, 2, 288}, .window = 3, .bias = true, .silu = true}),
           make("one_tap", {.x = {2, 4, 5}, .window = 1, .bias = true, .silu = true, .state = true}),
           make("two_taps", {.x = {2, 4, 5}, .window = 2, .state = true}),
           make("three_taps", {.x = {2, 6, 5}, .window = 3, .silu = true, .state = true}),

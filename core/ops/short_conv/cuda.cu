@@ -69,8 +69,8 @@ __device__ T state_slope(const ShortConvBackward& a, std::int64_t b, std::int64_
   return row<T>(a.dstate_out, b * s.channels + c)[j];
 }
 
-/// dx_t or the gradient of the state's time t: sum_j weight_j dz(t + (window - 1) - j), over times whose document reaches
-/// back to t.
+/// dx_t or the gradient of the state's time t: sum_j weight_j dz(t + (window - 1) - j), over times whose document
+/// reaches back to t.
 template <class T, class Slope>
 __device__ T input_slope(const ShortConvBackward& a, std::int64_t b, std::int64_t t, std::int64_t c, Slope dz) {
   const ShortConvShape& s = a.shape;
@@ -126,7 +126,8 @@ __global__ void backward_tiles(ShortConvBackward a, T* sums) {
     for (std::int64_t j = warp; j <= s.window && sums != nullptr; j += warps) {
       T sum(0);
       for (std::int64_t t = begin; t < end; ++t) {
-        const T x = j < s.window ? input_at<T>(a, b, t - (s.window - 1) + j, c, document_start(s, a.starts, b, t)) : T(1);
+        const T x =
+            j < s.window ? input_at<T>(a, b, t - (s.window - 1) + j, c, document_start(s, a.starts, b, t)) : T(1);
         sum += dz[(t - begin) * columns + lane] * x;
       }
       own_sums[j * columns + lane] += sum;
