@@ -64,6 +64,34 @@ TEST(Emulation, SumsOfBlocks) {
   }
 }
 
+struct Digits {
+  std::int64_t width;
+  __device__ float operator()(std::int64_t r, std::int64_t i) const {
+    return static_cast<float>((r * width + i) * 7 % 11);
+  }
+};
+
+TEST(Emulation, SumsOfColumnsWholeAndInParts) {
+  std::vector<std::byte> memory(cuda::sums_bytes, std::byte{0xff});
+  const Queue queue{nullptr, nullptr, memory.data(), memory.size()};
+  for (const std::int64_t width : {1, 33, 70})
+    for (const std::int64_t rows : {0, 1, 65, 257, 5003}) {  // from 257 on in parts, the last of which may be short
+      const auto run = [&](unsigned order) {
+        return in_order(order, static_cast<std::size_t>(width), [&](float* to) {
+          for (std::int64_t i = 0; i < width; ++i) to[i] = 0.5f;
+          cuda::start_column_sums(queue, Digits{width}, to, rows, width);
+        });
+      };
+      const std::vector<float> sums = run(0);
+      EXPECT_EQ(run(1), sums);
+      for (std::int64_t i = 0; i < width; ++i) {
+        float sum = 0.5f;
+        for (std::int64_t r = 0; r < rows; ++r) sum += Digits{width}(r, i);
+        EXPECT_EQ(sums[static_cast<std::size_t>(i)], sum) << width << " " << rows << " " << i;
+      }
+    }
+}
+
 __global__ void warp_functions(float* y) {
   const auto lane = static_cast<int>(cuda::lane_index());
   float* out = y + threadIdx.x * 8;
