@@ -35,7 +35,7 @@ Tensor gather_rows(Tape& tape, const Tensor& x, const Tensor& index) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.sum(x);
-    launch(t.stream(), gather_rows_backward, {index.view(), dy.view(), dx.tensor.view(), count, dim},
+    launch(t.stream(), gather_rows_backward, {index.view(), dy.view(), dx.tensor.view(), count, dim, x.rows()},
            {0.0, moved(index, dy) + 2 * bytes_of(dy)});
   });
   return y;

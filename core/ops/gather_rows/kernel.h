@@ -13,6 +13,7 @@ struct GatherRowsForward {
 struct GatherRowsBackward {
   View index, dy, dx;  // dx is always accumulated
   std::int64_t count, dim;
+  std::int64_t rows;  // of dx
 };
 
 extern const Kernel<GatherRowsForward> gather_rows_forward;
