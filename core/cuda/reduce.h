@@ -36,9 +36,9 @@ __device__ T block_sum(T value, T* shared) {
 
 constexpr unsigned column_block = 32, row_block = 32;
 
-/// For a block of column_block x row_block threads, all of which take part: the sum over begin <= r < end of term(r, i).
-/// That of column i = first + y, if it is below width, goes to the lanes of warp y. `shared` may be used again after the
-/// next barrier.
+/// For a block of column_block x row_block threads, all of which take part: the sum over begin <= r < end of term(r,
+/// i). That of column i = first + y, if it is below width, goes to the lanes of warp y. `shared` may be used again
+/// after the next barrier.
 template <class T, class Term>
 __device__ T column_sum(const Term& term, std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t width,
                         T (&shared)[row_block][column_block + 1]) {
@@ -90,7 +90,8 @@ void start_column_sums(const Queue& queue, const Term& term, T* to, std::int64_t
   T* sums = sums_scratch<T>(queue, parts * width);
   start(queue, dim3(x, static_cast<unsigned>(parts)), threads, 0, column_sums<T, Term>, term, sums, rows,
         divide_up(rows, parts), width, false);
-  start(queue, dim3(x), threads, 0, column_sums<T, PartTerm<T>>, PartTerm<T>{sums, width}, to, parts, parts, width, true);
+  start(queue, dim3(x), threads, 0, column_sums<T, PartTerm<T>>, PartTerm<T>{sums, width}, to, parts, parts, width,
+        true);
 }
 
 }  // namespace phasor::cuda

@@ -79,8 +79,7 @@ template <class T>
 void backward(const cuda::Queue& queue, const DecayGateBackward& a) {
   const std::int64_t channels = a.groups * a.width;
   if (a.dx.data != nullptr) cuda::start_rows(queue, a.rows * a.groups, a.width, backward_vectors<T>, a);
-  if (a.dbias.data != nullptr)
-    cuda::start_column_sums(queue, BiasTerm<T>{a}, row<T>(a.dbias, 0), a.rows, channels);
+  if (a.dbias.data != nullptr) cuda::start_column_sums(queue, BiasTerm<T>{a}, row<T>(a.dbias, 0), a.rows, channels);
   if (a.dlog_rate.data == nullptr) return;
   T* sums = cuda::scratch<T>(queue, channels);
   cuda::start_each(queue, channels, clear_element<T>, sums, channels);

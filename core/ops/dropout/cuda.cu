@@ -16,12 +16,13 @@ __device__ T* element(const View& view, const Dropout& a, std::int64_t b, std::i
   return row<T>(view, b * a.time + t) + i;
 }
 
-/// A warp takes `tile` elements of one row of the batch, each lane the four words of a Philox block, which the lanes then
-/// exchange, so that neighbours read and write neighbours. Element e takes word e of the stream of the row
+/// A warp takes `tile` elements of one row of the batch, each lane the four words of a Philox block, which the lanes
+/// then exchange, so that neighbours read and write neighbours. Element e takes word e of the stream of the row
 /// (RandomStream::bits32).
 template <class T>
 __global__ void drop_tiles(Dropout a, std::int64_t tiles) {
-  const auto [b, first_tile] = cuda::place_of(static_cast<std::int64_t>(blockIdx.x) * warps + cuda::warp_index(), tiles);
+  const auto [b, first_tile] =
+      cuda::place_of(static_cast<std::int64_t>(blockIdx.x) * warps + cuda::warp_index(), tiles);
   if (b >= a.batch) return;
   const std::uint64_t stream = a.stream + static_cast<std::uint64_t>(b);
   const auto quad = static_cast<std::uint64_t>(first_tile * cuda::warp_size + cuda::lane_index());
