@@ -1,89 +1,28 @@
 #include "analysis/ablate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
+#include "analysis/comparison.h"
+#include "analysis/flags.h"
+#include "analysis/numbers.h"
 #include "analysis/outcome.h"
+#include "analysis/roles.h"
 #include "analysis/text.h"
+#include "analysis/trial_lines.h"
 #include "core/base/error.h"
 
 namespace phasor::analysis {
 namespace {
 
-using Key = std::vector<std::int64_t>;  // a point on each axis of a role
-
-/// The axes of one role, and the coordinates of a trial on them.
-class Role {
- public:
-  Role(const Frame& frame, const std::string& name) : frame_(&frame) {
-    for (std::size_t i = 0; i < frame.axes.size(); ++i) {
-      if (frame.axes[i].role == name) axes_.push_back(i);
-    }
-  }
-  const std::vector<std::size_t>& axes() const { return axes_; }
-  Key key_of(const FrameRow& row) const {
-    Key key;
-    for (const std::size_t axis : axes_) key.push_back(row.at[axis]);
-    return key;
-  }
-  /// Every combination of points, the first axis slowest; one empty key when there is no such axis. `fresh`: of an axis with
-  /// points of the confirmation only these.
-  std::vector<Key> keys(bool fresh = false) const {
-    std::vector<Key> keys = {{}};
-    for (const std::size_t axis : axes_) {
-      std::vector<Key> longer;
-      const std::size_t count = frame_->axes[axis].labels.size();
-      const std::size_t first = count - static_cast<std::size_t>(frame_->axes[axis].fresh);
-      for (const Key& key : keys) {
-        for (std::size_t point = fresh && first < count ? first : 0; point < count; ++point) {
-          longer.push_back(key);
-          longer.back().push_back(static_cast<std::int64_t>(point));
-        }
-      }
-      keys = std::move(longer);
-    }
-    return keys;
-  }
-  std::vector<std::string> labels(const Key& key) const {
-    std::vector<std::string> labels;
-    for (std::size_t i = 0; i < key.size(); ++i) {
-      labels.push_back(frame_->axes[axes_[i]].labels[static_cast<std::size_t>(key[i])]);
-    }
-    return labels;
-  }
-  /// The value at a point for comparing: its number, or its place on the axis.
-  double order(std::size_t i, std::int64_t point) const {
-    const std::vector<Json>& values = frame_->axes[axes_[i]].values;
-    const std::size_t at = static_cast<std::size_t>(point);
-    return at < values.size() && values[at].is_number() ? values[at].as_number() : static_cast<double>(point);
-  }
-  void place(const Key& key, Key& at) const {
-    for (std::size_t i = 0; i < key.size(); ++i) at[axes_[i]] = key[i];
-  }
-  bool numeric(std::size_t i) const {
-    const std::vector<Json>& values = frame_->axes[axes_[i]].values;
-    return !values.empty() && std::all_of(values.begin(), values.end(), [](const Json& v) { return v.is_number(); });
-  }
-
- private:
-  const Frame* frame_;
-  std::vector<std::size_t> axes_;
-};
-
 /// One value of the select axes with its trials, by replicate.
 struct Group {
   Key select;
   std::map<Key, std::size_t> trials;  // replicate to index of the frame's row
-};
-
-/// What is reported of one point of the average axes: the trials of the chosen value.
-struct Reported {
-  Key average;
-  std::map<Key, std::optional<std::size_t>> trials;  // by replicate; nothing where the sweep has no such trial yet
 };
 
 class Ablation {
@@ -98,17 +37,13 @@ class Ablation {
   void check();
   void group();
   void resolve_ties();
-  void start_trials();
   Cell make_cell(const Key& row, const Key& column);
   Setting make_setting(const std::map<Key, Group>& groups);
   void mark_edges(const Setting& setting, const std::vector<const Group*>& groups, Cell& cell) const;
   Reported report_of(const Key& row, const Key& column, const Key& average, const Group& winner);
   void expect_fresh(const std::map<Key, Group>& groups);
   Number make_number(std::size_t which, const Cell& cell, const std::vector<Reported>& chosen,
-                     const std::vector<std::size_t>& all);
-  void describe_cost(Cell& cell, const std::vector<std::size_t>& trials) const;
-  void flag_parameters();
-  void finish_varied();
+                     const std::vector<std::size_t>& all) const;
   void count_trials();
   void count_trial(TrialStatus status);
 
@@ -116,9 +51,6 @@ class Ablation {
     const FrameRow& row = frame_.rows[trial];
     if (selects_.axes().empty()) return outcome_of(row);
     return outcome_of(frame_, row, spec_.select->series, spec_.select->at, spec_.select->direction);
-  }
-  Outcome reported(std::size_t trial, std::size_t which) const {
-    return outcome_of(frame_, frame_.rows[trial], spec_.report[which], {}, Direction::maximise);
   }
 
   const Frame& frame_;
@@ -174,31 +106,6 @@ void Ablation::resolve_ties() {
     }
   }
   if (table_.done > 0) table_.spec.select->ties = ties_;  // what is shown is what was used
-}
-
-void Ablation::start_trials() {
-  for (const FrameRow& row : frame_.rows) {
-    TrialLine line;
-    line.id = row.id;
-    line.name = name_of(frame_.axes, row.at);
-    line.message = row.message;
-    line.file = row.file;
-    line.at = row.at;
-    line.status = row.status;
-    line.fresh = results::is_fresh(frame_.axes, row.at);
-    line.expected = !line.fresh;
-    line.parameters = row.parameters;
-    line.steps_to_solve = summary_of(row, "steps_to_solve");
-    line.step_ms = summary_of(row, "step_ms");
-    for (const Series& series : spec_.report) {
-      const std::optional<Reading> reading = read_metric(row.evals, series, {}, Direction::maximise);
-      line.reported.push_back(reading ? std::optional<double>(reading->value) : std::nullopt);
-    }
-    if (!selects_.axes().empty()) {
-      line.selected = read_metric(row.evals, spec_.select->series, spec_.select->at, spec_.select->direction);
-    }
-    table_.trials.push_back(std::move(line));
-  }
 }
 
 void Ablation::count_trial(TrialStatus status) {
@@ -272,7 +179,9 @@ Setting Ablation::make_setting(const std::map<Key, Group>& groups) {
     std::vector<double> scores;
     std::vector<std::vector<double>> tie_scores(ties_.size());
     std::set<std::int64_t> steps;
+    std::vector<std::size_t> trials;
     for (const auto& [replicate, trial] : group.trials) {
+      trials.push_back(trial);
       const Outcome outcome = selected(trial);
       count(candidate.counts, outcome.kind);
       if (outcome.kind != Outcome::Kind::finite || selects_.axes().empty()) continue;
@@ -285,8 +194,10 @@ Setting Ablation::make_setting(const std::map<Key, Group>& groups) {
         if (tie.kind == Outcome::Kind::finite) tie_scores[i].push_back(tie.value);
       }
     }
-    candidate.score = describe(scores, spec_.select ? scale_of(spec_.select->series.metric) : Scale::linear).mean;
+    candidate.score = describe(scores, spec_.select ? spec_.scale_of(spec_.select->series.metric) : Scale::linear).mean;
     candidate.steps.assign(steps.begin(), steps.end());
+    candidate.spikes = mean_summary(frame_, trials, "spikes");
+    candidate.clipped_share = mean_summary(frame_, trials, "clipped_share");
     Contestant contestant;
     for (std::size_t i = 0; i < key.size(); ++i) contestant.order.push_back(selects_.order(i, key[i]));
     contestant.whole = candidate.counts.whole();
@@ -319,65 +230,20 @@ void Ablation::mark_edges(const Setting& setting, const std::vector<const Group*
   }
 }
 
-/// Averages over the last axis, then the one before it, until one number is left.
-double nested_mean(std::map<Key, double> values, Scale scale) {
-  while (values.size() > 1 || !values.begin()->first.empty()) {
-    std::map<Key, std::vector<double>> shorter;
-    for (const auto& [key, value] : values) shorter[Key(key.begin(), std::prev(key.end()))].push_back(value);
-    values.clear();
-    for (auto& [key, group] : shorter) values[key] = *describe(std::move(group), scale).mean;
-  }
-  return values.begin()->second;
-}
-
-Number Ablation::make_number(std::size_t which, const Cell& cell,
-                             const std::vector<Reported>& chosen, const std::vector<std::size_t>& all) {
+Number Ablation::make_number(std::size_t which, const Cell& cell, const std::vector<Reported>& chosen,
+                             const std::vector<std::size_t>& all) const {
   Number number;
-  number.series = spec_.report[which];
-  number.flags = cell.flags;
-  if (!cell.chosen()) {
-    for (const std::size_t trial : all) count(number.counts, reported(trial, which).kind);
-    number.flags.push_back("none_complete");
-    return number;
-  }
-  std::map<Key, Outcome::Kind> kinds;               // by replicate, the worst over the settings
-  std::map<Key, std::map<Key, double>> by_setting;  // by replicate and point of the average axes
-  for (const auto& [average, trials] : chosen) {
-    for (const auto& [replicate, trial] : trials) {
-      const Outcome outcome = trial ? reported(*trial, which) : Outcome{Outcome::Kind::missing};
-      Outcome::Kind& kind = kinds.emplace(replicate, Outcome::Kind::finite).first->second;
-      kind = std::max(kind, outcome.kind);
-      by_setting[replicate][average] = outcome.value;
+  if (cell.chosen()) {
+    number = number_of(frame_, spec_, which, chosen);
+  } else {
+    number.series = spec_.report[which];
+    for (const std::size_t trial : all) {
+      count(number.counts, outcome_of(frame_, frame_.rows[trial], number.series, {}, Direction::maximise).kind);
     }
+    number.flags.push_back("none_complete");
   }
-  const Scale scale = scale_of(number.series.metric);
-  std::vector<double> values;
-  for (const auto& [replicate, kind] : kinds) {
-    count(number.counts, kind);
-    if (kind == Outcome::Kind::finite) values.push_back(nested_mean(by_setting[replicate], scale));
-  }
-  if (!number.counts.whole()) {
-    number.flags.push_back("incomplete");
-    return number;
-  }
-  number.statistics = describe(values, scale);
-  if (spec_.solved_at && number.series.metric == spec_.primary.metric) {
-    const bool more = *direction_of(number.series.metric) == Direction::maximise;
-    number.solved = std::count_if(values.begin(), values.end(), [&](double value) {
-      return more ? value >= *spec_.solved_at : value <= *spec_.solved_at;
-    });
-  }
+  number.flags.insert(number.flags.begin(), cell.flags.begin(), cell.flags.end());
   return number;
-}
-
-void Ablation::describe_cost(Cell& cell, const std::vector<std::size_t>& trials) const {
-  std::vector<double> times;
-  for (const std::size_t trial : trials) {
-    cell.parameters = std::max(cell.parameters, frame_.rows[trial].parameters);
-    const std::optional<double> time = summary_of(frame_.rows[trial], "step_ms");
-    if (time && std::isfinite(*time)) times.push_back(*time);
-  }
-  cell.step_ms = describe(std::move(times)).mean;
 }
 
 Cell Ablation::make_cell(const Key& row, const Key& column) {
@@ -420,61 +286,19 @@ Cell Ablation::make_cell(const Key& row, const Key& column) {
     cell.flags.push_back("settings_excluded");
   }
   if (cell.tied() > 1) cell.flags.push_back("tied");
-  cell.trials += static_cast<std::int64_t>(all.size());
-  describe_cost(cell, cell.chosen() ? of_choice : all);
+  cell.searched = static_cast<std::int64_t>(all.size());
+  cell.trials += cell.searched;
+  describe_cost(frame_, cell.chosen() ? of_choice : all, cell);
   for (std::size_t which = 0; which < spec_.report.size(); ++which) {
     if (cell.excluded.empty()) {
       cell.numbers.push_back(make_number(which, cell, chosen, all));
     } else {
-      cell.numbers.push_back({spec_.report[which], {}, {}, std::nullopt, cell.flags});
+      cell.numbers.emplace_back();
+      cell.numbers.back().series = spec_.report[which];
+      cell.numbers.back().flags = cell.flags;
     }
   }
   return cell;
-}
-
-/// Marks rows with more than 5 % more parameters than the smallest of their column: such a difference can be the effect.
-void Ablation::flag_parameters() {
-  for (std::size_t column = 0; column < table_.columns.size(); ++column) {
-    std::int64_t least = 0;
-    for (std::size_t row = 0; row < table_.rows.size(); ++row) {
-      const Cell& cell = table_.cell(row, column);
-      if (cell.parameters > 0 && (least == 0 || cell.parameters < least)) least = cell.parameters;
-    }
-    for (std::size_t row = 0; row < table_.rows.size(); ++row) {
-      Cell& cell = table_.cells[row * table_.columns.size() + column];
-      if (static_cast<double>(cell.parameters) <= 1.05 * static_cast<double>(least)) continue;
-      cell.flags.push_back("parameters");
-      for (Number& number : cell.numbers) number.flags.push_back("parameters");
-    }
-  }
-}
-
-/// The leaves below the varied paths, as columns, with every trial's value.
-void Ablation::finish_varied() {
-  std::set<std::string> heads;
-  for (const std::string& path : frame_.varied) {
-    bool found = false;
-    for (const FrameRow& row : frame_.rows) {
-      for (const auto& [leaf, value] : row.columns) {
-        if (leaf != path && !leaf.starts_with(path + ".")) continue;
-        heads.insert(leaf);
-        found = true;
-      }
-    }
-    if (!found) heads.insert(path);
-  }
-  for (const results::ManifestAxis& axis : frame_.axes) heads.erase(head_of(axis));
-  table_.varied.assign(heads.begin(), heads.end());
-  for (std::size_t i = 0; i < frame_.rows.size(); ++i) {
-    const std::map<std::string, Json> columns(frame_.rows[i].columns.begin(), frame_.rows[i].columns.end());
-    for (const std::string& head : table_.varied) {
-      const auto value = columns.find(head);
-      const bool text = value != columns.end() && value->second.is_string();
-      table_.trials[i].varied.push_back(value == columns.end() ? std::string()
-                                        : text                 ? value->second.as_string()
-                                                               : value->second.canonical());
-    }
-  }
 }
 
 Table Ablation::run() {
@@ -486,8 +310,8 @@ Table Ablation::run() {
   count_trials();
   check();
   resolve_ties();
-  start_trials();
-  finish_varied();
+  table_.trials = trial_lines(frame_, spec_, !selects_.axes().empty());
+  add_varied(frame_, table_);
   group();
   table_.replicates = static_cast<std::int64_t>(replicates_.keys(true).size());
   const std::vector<Key> rows = rows_.keys(), columns = columns_.keys();
@@ -496,7 +320,8 @@ Table Ablation::run() {
   for (const Key& row : rows) {
     for (const Key& column : columns) table_.cells.push_back(make_cell(row, column));
   }
-  flag_parameters();
+  flag_cells(table_);
+  compare_rows(table_);
   if (unnamed_ > 0)
     table_.notes.push_back(counted(unnamed_, "fresh trial") + " of the confirmation await the selection: `phasor sweep` runs them when it is complete");
   return std::move(table_);

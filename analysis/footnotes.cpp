@@ -1,12 +1,12 @@
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "analysis/human.h"
 #include "analysis/text.h"
 
 namespace phasor::analysis {
 namespace {
-
-using Footnotes = std::vector<std::pair<std::string, std::string>>;
 
 void add_list(Footnotes& notes, const std::string& head, const std::vector<std::string>& lines, const std::string& form) {
   constexpr std::size_t limit = 20;
@@ -16,21 +16,59 @@ void add_list(Footnotes& notes, const std::string& head, const std::vector<std::
   }
 }
 
+/// Of the primary number of a cell: the only one that is shown to people.
 bool any_flag(const Table& table, const std::string& ending) {
+  const std::size_t primary = primary_of(table);
   for (const Cell& cell : table.cells) {
-    for (const std::string& flag : cell.flags) {
+    for (const std::string& flag : cell.numbers[primary].flags) {
       if (flag.ends_with(ending)) return true;
     }
   }
   return false;
 }
 
+bool any_difference(const Table& table) {
+  const std::size_t primary = primary_of(table);
+  for (const Cell& cell : table.cells) {
+    if (cell.numbers[primary].differs()) return true;
+  }
+  return false;
+}
+
+/// ".0469", ".25", "1"
+std::string probability(double p) {
+  std::string text = digits(p);
+  if (text.find('e') != std::string::npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return short_digits(text);
+}
+
+void add_test(Footnotes& notes, const Table& table) {
+  if (!table.family || table.family->comparisons == 0) return;
+  const Family& family = *table.family;
+  std::string seeds = counted(family.most_pairs, "seed");
+  if (family.least_pairs != family.most_pairs) seeds = grouped(family.least_pairs) + " to " + seeds;
+  const std::string smallest = "the smallest possible p is " + probability(family.smallest_p) + ", " + probability(family.smallest_holm) + " after Holm";
+  const std::string level = table.spec.baseline + " at p < " + probability(significance) + ": with " + seeds + " ";
+  if (any_difference(table)) {
+    notes.emplace_back("*", "differs from " + level + smallest);
+  } else {
+    const bool possible = family.smallest_holm < significance;
+    notes.emplace_back("test", (possible ? "no row differs from " : "no row can differ from ") + level + smallest);
+  }
+  notes.emplace_back("", "paired sign-flip over common seeds, Holm over " + counted(family.comparisons, "comparison") + " (" + family_name + ")");
+}
+
 void add_marks(Footnotes& notes, const Table& table) {
+  if (any_flag(table, "bimodal")) notes.emplace_back("b", "the seeds fall in two groups: read what is solved, not the mean");
+  if (any_flag(table, "floor")) notes.emplace_back("f", "at the floor: no seed is more than .05 above guessing");
   if (any_flag(table, "_edge")) notes.emplace_back("e", "the choice is at an edge of its grid: widen it");
   if (any_flag(table, "tied")) notes.emplace_back("tN", "N values of the chosen axis tied on the selection metric");
   if (any_flag(table, "parameters")) {
     notes.emplace_back("p", "more than 5 % more parameters than the smallest row of the column");
   }
+  if (any_flag(table, "budget")) notes.emplace_back("u", "more trials spent on the choice than in another row of the column");
   if (any_flag(table, "settings_excluded")) notes.emplace_back("x", "averaged over fewer settings: some are excluded");
 }
 
@@ -112,10 +150,27 @@ std::vector<std::string> exclusions(const Table& table) {
   return lines;
 }
 
+/// "; 18 a row", or every row's where they differ.
+std::string budget_text(const Table& table) {
+  std::vector<std::int64_t> spent(table.rows.size(), 0);
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    for (std::size_t column = 0; column < table.columns.size(); ++column) spent[row] += table.cell(row, column).trials;
+  }
+  const auto [least, most] = std::minmax_element(spent.begin(), spent.end());
+  if (spent.size() < 2) return "";
+  if (*least == *most) return "; " + grouped(*most) + " a row";
+  std::string text;
+  for (std::size_t row = 0; row < spent.size(); ++row) {
+    text += (row == 0 ? "; in rows: " : ", ") + join(table.rows[row], " / ") + " " + grouped(spent[row]);
+  }
+  return text;
+}
+
 }  // namespace
 
 Footnotes footnotes(const Table& table) {
   Footnotes notes;
+  add_test(notes, table);
   add_marks(notes, table);
   add_selection(notes, table);
   add_averages(notes, table);
@@ -123,6 +178,7 @@ Footnotes footnotes(const Table& table) {
                        grouped(table.diverged) + " diverged, " + grouped(table.failed) + " failed, " +
                        grouped(table.missing) + " missing";
   if (table.excluded > 0) trials += "; " + grouped(table.excluded) + " excluded";
+  trials += budget_text(table);
   notes.emplace_back("trials", trials);
   add_list(notes, "", unfinished(table), ", all in --form trials");
   add_list(notes, "not eligible", not_eligible(table), ", all in --form candidates");
@@ -133,6 +189,7 @@ Footnotes footnotes(const Table& table) {
   add_list(notes, "ignored", table.ignored, " that the sweep does not expect");
   add_list(notes, "data", table.data, "");
   add_list(notes, "build", table.build, "");
+  if (table.spec.as_paper) notes.emplace_back("as paper", "perplexities are averaged themselves: their mean is not the perplexity of the mean loss");
   add_list(notes, "note", table.notes, "");
   return notes;
 }

@@ -2,13 +2,12 @@
 
 #include <set>
 
+#include "analysis/comparison.h"
 #include "analysis/text.h"
 #include "core/base/error.h"
 
 namespace phasor::analysis {
 namespace {
-
-const std::string not_available = "n/a";
 
 bool chooses(const Table& table) {
   for (const results::ManifestAxis& axis : table.axes) {
@@ -17,10 +16,12 @@ bool chooses(const Table& table) {
   return false;
 }
 
-void add_names(const Table& table, const std::string& role, std::vector<std::string>& heads) {
+std::vector<std::string> names_of(const Table& table, const std::string& role) {
+  std::vector<std::string> heads;
   for (const results::ManifestAxis& axis : table.axes) {
     if (axis.role == role) heads.push_back(axis.name);
   }
+  return heads;
 }
 
 std::vector<std::string> select_heads(const Table& table) {
@@ -81,15 +82,38 @@ std::string chosen_steps(const Cell& cell) {
 
 std::string count_text(std::int64_t count) { return std::to_string(count); }
 
+const std::vector<std::string> count_heads = {"n", "expected", "diverged", "failed", "missing"};
+
 std::vector<std::string> count_texts(const Counts& counts) {
   return {count_text(counts.finite), count_text(counts.expected), count_text(counts.diverged),
           count_text(counts.failed), count_text(counts.missing)};
 }
 
+std::string low_of(const std::optional<Interval>& interval) { return interval ? digits(interval->low) : ""; }
+std::string high_of(const std::optional<Interval>& interval) { return interval ? digits(interval->high) : ""; }
+
+const std::vector<std::string> statistics_heads = {"mean", "sd", "half_width", "low", "high", "median", "min", "max"};
+
 std::vector<std::string> statistics_texts(const Number& number) {
   const Statistics& s = number.statistics;
-  if (!s.mean) return {not_available, "", "", "", "", ""};
-  return {digits(s.mean), digits(s.sd), digits(s.half_width), digits(s.median), digits(s.min), digits(s.max)};
+  if (!s.mean) return {not_available, "", "", "", "", "", "", ""};
+  return {digits(s.mean),      digits(s.sd),     digits(s.half_width), low_of(s.interval),
+          high_of(s.interval), digits(s.median), digits(s.min),        digits(s.max)};
+}
+
+/// After `baseline`.
+const std::vector<std::string> difference_heads = {"diff", "diff_low", "diff_high", "pairs", "p", "p_holm"};
+
+std::vector<std::string> difference_texts(const Number& number) {
+  if (!number.difference) return {"", "", "", "", "", "", ""};
+  const Difference& d = *number.difference;
+  return {d.baseline, digits(d.mean), low_of(d.interval), high_of(d.interval), count_text(d.pairs), digits(d.p), digits(d.p_holm)};
+}
+
+/// Of the row's step, of that of its baseline.
+std::string step_ratio(const Table& table, std::size_t row, std::size_t column) {
+  const std::optional<double> ratio = step_against_baseline(table, row, column);
+  return ratio ? fixed(*ratio, 2) : "";
 }
 
 std::string solved_text(const Number& number) { return number.solved ? count_text(*number.solved) : std::string(); }
@@ -104,26 +128,31 @@ Grid checked(Grid grid) {
   return grid;
 }
 
-std::size_t number_of_primary(const Table& table) {
-  for (std::size_t i = 0; i < table.spec.report.size(); ++i) {
-    if (table.spec.report[i] == table.spec.primary) return i;
-  }
-  throw InternalError("the primary metric is not reported");
-}
-
 }  // namespace
+
+void Grid::add(const std::vector<std::string>& names) { append(heads, names); }
+
+void Grid::add_numeric(const std::vector<std::string>& names) {
+  append(heads, names);
+  numeric.insert(names.begin(), names.end());
+}
 
 Grid long_grid(const Table& table) {
   const std::vector<std::string> selects = select_heads(table);
   Grid grid;
-  add_names(table, "row", grid.heads);
-  add_names(table, "column", grid.heads);
-  append(grid.heads, {"metric", "split", "slice"});
-  append(grid.heads, selects);
-  append(grid.heads, {"n", "expected", "diverged", "failed", "missing", "mean", "sd", "half_width", "median", "min", "max", "solved",
-                      "parameters", "step_ms", "trials", "flags", "tied"});
-  append(grid.heads, rule_heads);
-  grid.heads.push_back("select_step");
+  for (const char* role : {"row", "column"}) grid.add(names_of(table, role));
+  grid.add({"metric", "split", "slice"});
+  grid.add(selects);
+  grid.add_numeric(count_heads);
+  grid.add_numeric(statistics_heads);
+  grid.add_numeric({"solved", "solved_low", "solved_high"});
+  grid.add({"baseline"});
+  grid.add_numeric(difference_heads);
+  grid.add_numeric({"parameters", "step_ms", "step_ratio", "spikes", "clipped_share", "trials"});
+  grid.add({"flags"});
+  grid.add_numeric({"tied"});
+  grid.add(rule_heads);
+  grid.add({"select_step"});
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     for (std::size_t column = 0; column < table.columns.size(); ++column) {
       const Cell& cell = table.cell(row, column);
@@ -134,9 +163,11 @@ Grid long_grid(const Table& table) {
         append(line, chosen_labels(cell, selects.size()));
         append(line, count_texts(number.counts));
         append(line, statistics_texts(number));
-        append(line, {solved_text(number), cell.parameters > 0 ? count_text(cell.parameters) : "",
-                      cell.step_ms ? fixed(*cell.step_ms, 1) : "", count_text(cell.trials), join(number.flags, ";"),
-                      selects.empty() ? "" : count_text(cell.tied())});
+        append(line, {solved_text(number), low_of(number.solved_share), high_of(number.solved_share)});
+        append(line, difference_texts(number));
+        append(line, {cell.parameters > 0 ? count_text(cell.parameters) : "", cell.step_ms ? fixed(*cell.step_ms, 1) : "",
+                      step_ratio(table, row, column), digits(cell.spikes), digits(cell.clipped_share),
+                      count_text(cell.trials), join(number.flags, ";"), selects.empty() ? "" : count_text(cell.tied())});
         append(line, rule_of(table));
         line.push_back(chosen_steps(cell));
         grid.lines.push_back(std::move(line));
@@ -148,17 +179,17 @@ Grid long_grid(const Table& table) {
 
 Grid wide_grid(const Table& table) {
   const std::vector<std::string> selects = select_heads(table);
-  const std::size_t primary = number_of_primary(table);
+  const std::size_t primary = primary_of(table);
   Grid grid;
-  add_names(table, "row", grid.heads);
+  grid.add(names_of(table, "row"));
   for (const std::vector<std::string>& labels : table.columns) {
     const std::string prefix = labels.empty() ? "" : join(labels, "/") + ".";
-    for (const char* head : {"mean", "sd", "n", "solved"}) grid.heads.push_back(prefix + head);
-    for (const std::string& head : selects) grid.heads.push_back(prefix + head);
-    grid.heads.push_back(prefix + "flags");
+    for (const char* head : {"mean", "sd", "n", "solved"}) grid.add_numeric({prefix + head});
+    for (const std::string& head : selects) grid.add({prefix + head});
+    grid.add({prefix + "flags"});
   }
-  append(grid.heads, {"metric", "split", "slice"});
-  append(grid.heads, rule_heads);
+  grid.add({"metric", "split", "slice"});
+  grid.add(rule_heads);
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     std::vector<std::string> line = table.rows[row];
     for (std::size_t column = 0; column < table.columns.size(); ++column) {
@@ -180,14 +211,18 @@ Grid wide_grid(const Table& table) {
 Grid trials_grid(const Table& table) {
   Grid grid;
   for (const results::ManifestAxis& axis : table.axes) {
-    grid.heads.push_back(axis.role == "select" || axis.role == "replicate" ? head_of(axis) : axis.name);
+    grid.add({axis.role == "select" || axis.role == "replicate" ? head_of(axis) : axis.name});
   }
-  append(grid.heads, table.varied);
-  if (table.confirms) grid.heads.push_back("phase");
-  append(grid.heads, {"status", "message"});
-  for (const Series& series : table.spec.report) grid.heads.push_back(to_text(series));
-  append(grid.heads, {"select_value", "select_step", "chosen", "steps_to_solve", "step_ms", "parameters", "id", "file"});
-  append(grid.heads, rule_heads);
+  grid.add(table.varied);
+  if (table.confirms) grid.add({"phase"});
+  grid.add({"status", "message"});
+  for (const Series& series : table.spec.report) grid.add_numeric({to_text(series)});
+  grid.add_numeric({"select_value", "select_step"});
+  grid.add({"chosen"});
+  grid.add_numeric({"steps_to_solve", "step_ms", "spikes", "clipped_share", "parameters"});
+  grid.add({"id", "file"});
+  grid.add(rule_heads);
+  const auto text = [](const std::optional<double>& value) { return value ? shortest(*value) : std::string(); };
   for (const TrialLine& trial : table.trials) {
     std::vector<std::string> line;
     for (std::size_t i = 0; i < table.axes.size(); ++i) {
@@ -196,12 +231,11 @@ Grid trials_grid(const Table& table) {
     append(line, trial.varied);
     if (table.confirms) line.push_back(trial.fresh ? "confirm" : "select");
     append(line, {to_text(trial.status), trial.message});
-    for (const std::optional<double>& value : trial.reported) line.push_back(value ? shortest(*value) : "");
+    for (const std::optional<double>& value : trial.reported) line.push_back(text(value));
     append(line, {trial.selected ? shortest(trial.selected->value) : "",
                   trial.selected ? std::to_string(trial.selected->step) : "",
-                  trial.status == TrialStatus::excluded ? "" : trial.chosen ? "yes" : "no",
-                  trial.steps_to_solve ? shortest(*trial.steps_to_solve) : "",
-                  trial.step_ms ? shortest(*trial.step_ms) : "",
+                  trial.status == TrialStatus::excluded ? "" : trial.chosen ? "yes" : "no", text(trial.steps_to_solve),
+                  text(trial.step_ms), text(trial.spikes), text(trial.clipped_share),
                   trial.parameters > 0 ? count_text(trial.parameters) : "", trial.id, trial.file});
     append(line, rule_of(table));
     grid.lines.push_back(std::move(line));
@@ -211,11 +245,14 @@ Grid trials_grid(const Table& table) {
 
 Grid candidates_grid(const Table& table) {
   Grid grid;
-  for (const char* role : {"row", "column", "average"}) add_names(table, role, grid.heads);
-  append(grid.heads, select_heads(table));
-  append(grid.heads, {"n", "expected", "diverged", "failed", "missing", "eligible", "chosen", "tied", "score",
-                      "select_step"});
-  append(grid.heads, rule_heads);
+  for (const char* role : {"row", "column", "average"}) grid.add(names_of(table, role));
+  grid.add(select_heads(table));
+  grid.add_numeric(count_heads);
+  grid.add({"eligible", "chosen"});
+  grid.add_numeric({"tied", "score"});
+  grid.add({"select_step"});
+  grid.add_numeric({"spikes", "clipped_share"});
+  grid.add(rule_heads);
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     for (std::size_t column = 0; column < table.columns.size(); ++column) {
       for (const Setting& setting : table.cell(row, column).settings) {
@@ -227,7 +264,7 @@ Grid candidates_grid(const Table& table) {
           append(line, count_texts(candidate.counts));
           append(line, {candidate.counts.whole() ? "yes" : "no", candidate.chosen ? "yes" : "no",
                         candidate.chosen ? count_text(setting.choice.tied) : "", digits(candidate.score),
-                        steps_text(candidate.steps)});
+                        steps_text(candidate.steps), digits(candidate.spikes), digits(candidate.clipped_share)});
           append(line, rule_of(table));
           grid.lines.push_back(std::move(line));
         }

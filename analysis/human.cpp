@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/comparison.h"
 #include "analysis/text.h"
 
 namespace phasor::analysis {
 namespace {
-
-std::size_t primary_of(const Table& table) {
-  const auto found = std::find(table.spec.report.begin(), table.spec.report.end(), table.spec.primary);
-  return static_cast<std::size_t>(found - table.spec.report.begin());
-}
 
 std::string dressed(const std::string& digits, Dress dress) {
   return dress == Dress::terminal ? short_digits(digits) : digits;
@@ -21,11 +17,40 @@ bool has_flag(const std::vector<std::string>& flags, const std::string& ending) 
   return std::any_of(flags.begin(), flags.end(), [&](const std::string& flag) { return flag.ends_with(ending); });
 }
 
+const char* plus_minus(Dress dress) {
+  switch (dress) {
+    case Dress::terminal:
+      return "+-";
+    case Dress::markdown:
+      return "±";
+    case Dress::latex:
+      return "$\\pm$";
+  }
+  return "";
+}
+
+std::string strong(const std::string& text, Dress dress) {
+  if (dress == Dress::terminal) return text;
+  return dress == Dress::markdown ? "**" + text + "**" : "\\textbf{" + text + "}";
+}
+
+/// A label or a sentence, which has no commands.
+std::string plain(const std::string& text, Dress dress) { return dress == Dress::latex ? latex_escaped(text) : text; }
+
+std::vector<std::string> plain(std::vector<std::string> texts, Dress dress) {
+  for (std::string& text : texts) text = plain(text, dress);
+  return texts;
+}
+
 std::string marks_of(const Cell& cell, const Number& number) {
   std::string marks;
+  if (number.differs()) marks += "*";
+  if (has_flag(number.flags, "bimodal")) marks += "b";
   if (has_flag(number.flags, "_edge")) marks += "e";
   if (cell.tied() > 1) marks += "t" + std::to_string(cell.tied());
   if (has_flag(number.flags, "parameters")) marks += "p";
+  if (has_flag(number.flags, "budget")) marks += "u";
+  if (has_flag(number.flags, "floor")) marks += "f";
   if (has_flag(number.flags, "settings_excluded")) marks += "x";
   return marks;
 }
@@ -44,18 +69,14 @@ std::string cell_text(const Cell& cell, const Number& number, Dress dress) {
   const Statistics& s = number.statistics;
   if (!s.mean) return "n/a (" + counts_text(number.counts) + ")";
   std::string text = dressed(digits(s.mean), dress);
-  if (s.sd) text += (dress == Dress::terminal ? " +- " : " ± ") + dressed(digits(s.sd), dress);
+  if (s.sd) text += std::string(" ") + plus_minus(dress) + " " + dressed(digits(s.sd), dress);
+  if (number.best) text = strong(text, dress);
   text += number.solved ? "  " + std::to_string(*number.solved) + "/" + std::to_string(s.n) : "  n=" + std::to_string(s.n);
   const std::string marks = marks_of(cell, number);
   return marks.empty() ? text : text + " " + marks;
 }
 
-bool is_baseline(const Table& table, std::size_t row) {
-  const std::vector<std::string>& labels = table.rows[row];
-  return !table.spec.baseline.empty() &&
-         (join(labels, " / ") == table.spec.baseline ||
-          std::find(labels.begin(), labels.end(), table.spec.baseline) != labels.end());
-}
+bool is_baseline(const Table& table, std::size_t row) { return baseline_of(table, row) == row; }
 
 std::string parameters_text(const Table& table, std::size_t row) {
   std::int64_t least = 0, most = 0;
@@ -70,20 +91,16 @@ std::string parameters_text(const Table& table, std::size_t row) {
 }
 
 /// Time of a step: as a ratio to the baseline over the columns that have both, or in milliseconds.
-std::string step_text(const Table& table, std::size_t row, const std::vector<std::size_t>& baselines) {
+std::string step_text(const Table& table, std::size_t row) {
+  const bool relative = baseline_of(table, row).has_value();
   std::vector<double> values;
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
-    const std::optional<double> time = table.cell(row, column).step_ms;
-    if (!time) continue;
-    if (baselines.size() != 1) {
-      values.push_back(*time);
-    } else if (const std::optional<double> base = table.cell(baselines.front(), column).step_ms; base && *base > 0) {
-      values.push_back(*time / *base);
-    }
+    const std::optional<double> value = relative ? step_against_baseline(table, row, column) : table.cell(row, column).step_ms;
+    if (value) values.push_back(*value);
   }
   if (values.empty()) return "";
   const double mean = *describe(values).mean;
-  return baselines.size() == 1 ? fixed(mean, 2) + "x" : fixed(mean, 1) + " ms";
+  return relative ? fixed(mean, 2) + "x" : fixed(mean, 1) + " ms";
 }
 
 /// "seed" where that is the only thing repeated.
@@ -109,37 +126,33 @@ std::string title(const Table& table, Dress dress) {
   const Series& series = table.spec.primary;
   std::string text = series.metric + " on " + series.split + " at ";
   text += series.slice < 0 ? "all lengths" : "length " + std::to_string(series.slice);
-  text += std::string(": mean ") + (dress == Dress::terminal ? "+-" : "±") + " sd (n-1) over " +
+  text = plain(text, dress) + ": mean " + plus_minus(dress) + " sd (n-1) over " +
           counted(table.replicates, replicate_noun(table)) + " at the last evaluation";
   if (table.spec.solved_at) {
     const bool more = direction_of(series.metric) == Direction::maximise;
     const std::string limit = shortest(*table.spec.solved_at);
-    text += std::string(", solved (") + (more ? ">= " : "<= ") + dressed(limit, dress) + ")";
+    text += ", solved (" + plain(more ? ">= " : "<= ", dress) + dressed(limit, dress) + ")";
   }
   return text;
 }
 
 Grid human_grid(const Table& table, Dress dress) {
-  std::vector<std::size_t> baselines;
-  for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    if (is_baseline(table, row)) baselines.push_back(row);
-  }
   const std::size_t primary = primary_of(table);
   Grid grid;
-  grid.heads = row_heads(table);
+  grid.add(plain(row_heads(table), dress));
   for (const std::vector<std::string>& labels : table.columns) {
-    grid.heads.push_back(labels.empty() ? table.spec.primary.metric : join(labels, " / "));
+    grid.add({plain(labels.empty() ? table.spec.primary.metric : join(labels, " / "), dress)});
   }
-  grid.heads.insert(grid.heads.end(), {"parameters", "step"});
+  grid.add({"parameters", "step"});
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    std::vector<std::string> line = table.rows[row];
+    std::vector<std::string> line = plain(table.rows[row], dress);
     if (!line.empty() && is_baseline(table, row)) line.back() += " (baseline)";
     for (std::size_t column = 0; column < table.columns.size(); ++column) {
       const Cell& cell = table.cell(row, column);
       line.push_back(cell_text(cell, cell.numbers[primary], dress));
     }
     line.push_back(parameters_text(table, row));
-    line.push_back(step_text(table, row, baselines));
+    line.push_back(step_text(table, row));
     grid.lines.push_back(std::move(line));
   }
   return grid;

@@ -60,6 +60,13 @@ std::optional<Direction> direction_of(const std::string& metric) {
 
 Scale scale_of(const std::string& metric) { return ends_with_word(metric, "perplexity") ? Scale::logarithmic : Scale::linear; }
 
+Bounds bounds_of(const std::string& metric) {
+  if (ends_with_word(metric, "accuracy")) return {0.0, 1.0};
+  Bounds bounds;
+  bounds.low = ends_with_word(metric, "perplexity") ? 1.0 : 0.0;
+  return bounds;
+}
+
 std::string slice_to_text(std::int64_t slice) { return slice < 0 ? "all" : std::to_string(slice); }
 
 std::string to_text(const Series& series) {

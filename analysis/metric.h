@@ -21,6 +21,9 @@ std::optional<Direction> direction_of(const std::string& metric);
 /// Perplexities are averaged on the logarithmic scale: there their mean is the perplexity of the mean loss.
 Scale scale_of(const std::string& metric);
 
+/// 0 to 1 for accuracies, from 1 for perplexities, from 0 for all others.
+Bounds bounds_of(const std::string& metric);
+
 /// A series of evaluations: `metric` of `split` on `slice` (a length; -1 = over all slices).
 struct Series {
   std::string split, metric;

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstddef>
 
 #include "analysis/grid.h"
@@ -27,20 +26,7 @@ Grid grid_of(const Table& table, Form form) {
 std::string terminal(const Table& table) {
   std::string text = title(table, Dress::terminal) + "\n\n" + aligned(human_grid(table, Dress::terminal)) + "\n";
   if (const Grid chosen = chosen_grid(table); !chosen.lines.empty()) text += aligned(chosen) + "\n";
-  const auto notes = footnotes(table);
-  std::size_t width = 0;
-  for (const auto& [head, note] : notes) width = std::max(width, width_of(head));
-  for (const auto& [head, note] : notes) text += padded(head, width) + "  " + note + "\n";
-  return text;
-}
-
-/// Footnotes as a list; what continues the one before is indented.
-std::string markdown_notes(const Table& table) {
-  std::string text;
-  for (const auto& [head, note] : footnotes(table)) {
-    text += head.empty() ? "  - " + note + "\n" : "- **" + head + "**: " + note + "\n";
-  }
-  return text;
+  return text + terminal_notes(footnotes(table));
 }
 
 std::string markdown_of(const Table& table, Form form) {
@@ -51,7 +37,19 @@ std::string markdown_of(const Table& table, Form form) {
   } else {
     text += markdown(grid_of(table, form)) + "\n";
   }
-  return text + markdown_notes(table);
+  return text + markdown_notes(footnotes(table));
+}
+
+std::string latex_of(const Table& table, Form form) {
+  std::string text = "% " + table.name + ", made by phasor table; needs \\usepackage{booktabs}\n";
+  if (form == Form::wide) {
+    text += latex(human_grid(table, Dress::latex));
+    if (const Grid chosen = chosen_grid(table); !chosen.lines.empty()) text += "\n" + latex(latex_escaped(chosen));
+    text += "\n" + title(table, Dress::latex) + "\n";
+  } else {
+    text += latex(latex_escaped(grid_of(table, form)));
+  }
+  return text + latex_notes(footnotes(table));
 }
 
 }  // namespace
@@ -62,6 +60,10 @@ std::string render(const Table& table, Format format, Form form) {
       return csv(grid_of(table, form));
     case Format::markdown:
       return markdown_of(table, form);
+    case Format::latex:
+      return latex_of(table, form);
+    case Format::json:
+      return json_of(table.name, title(table, Dress::markdown), grid_of(table, form), footnotes(table));
     case Format::terminal:
       return terminal(table);
   }
@@ -71,8 +73,10 @@ std::string render(const Table& table, Format format, Form form) {
 Format read_format(const std::string& text) {
   if (text == "csv") return Format::csv;
   if (text == "markdown") return Format::markdown;
+  if (text == "latex") return Format::latex;
+  if (text == "json") return Format::json;
   if (text == "terminal") return Format::terminal;
-  throw UserError("--format: found \"" + text + "\", expected csv, markdown or terminal");
+  throw UserError("--format: found \"" + text + "\", expected csv, markdown, latex, json or terminal");
 }
 
 Form read_form(const std::string& text) {

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "analysis/ablate.h"
+#include "analysis/flags.h"
 #include "analysis/hygiene.h"
 #include "analysis/mixtures.h"
 #include "analysis/text.h"
+#include "core/base/error.h"
 
 namespace phasor::analysis {
 
@@ -21,12 +23,21 @@ std::int64_t Cell::tied() const {
   return most;
 }
 
+std::size_t primary_of(const Table& table) {
+  const auto found = std::find(table.spec.report.begin(), table.spec.report.end(), table.spec.primary);
+  PHASOR_CHECK(found != table.spec.report.end(), "the primary metric is not reported");
+  return static_cast<std::size_t>(found - table.spec.report.begin());
+}
+
 Table make_table(const results::Manifest& manifest, const results::Folder& folder, const TableOptions& options) {
-  const TableSpec spec = read_table_spec(manifest.table);
+  TableSpec spec = read_table_spec(manifest.table);
+  spec.as_paper = options.as_paper;
   const Frame frame = flatten(manifest, folder);
   std::vector<std::string> build = check_mixtures(frame, options.allow_mixed);
   Table table = ablate(frame, spec);
   table.name = manifest.name;
+  if (build.size() > 1) flag_all(table, "mixed");  // beside the counts, what is mixed
+  if (options.as_paper) flag_all(table, "as_paper");
   table.build = std::move(build);
   table.data = overlap_notes(frame);
   return table;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ struct Candidate {
   Counts counts;                    // of its replicates, on the selection metric
   std::optional<double> score;      // mean over the finite ones; not eligible unless all are
   std::vector<std::int64_t> steps;  // after which the scores were measured, distinct, rising
+  std::optional<double> spikes, clipped_share;  // means over its trials
   bool chosen = false;
 };
 
@@ -32,6 +34,25 @@ struct Setting {
   std::string excluded;  // the reason when the whole setting is, else empty
 };
 
+/// Of a row from its baseline, over the seeds that both have. Perplexities are compared by their logarithms: a difference of loss.
+struct Difference {
+  std::string baseline;  // label of its row
+  std::int64_t pairs = 0;
+  double mean = 0.0;
+  std::optional<Interval> interval;  // paired.h; none for one pair
+  double p = 1.0;                    // sign-flip, two-sided
+  std::optional<double> p_holm;      // corrected; only within the family
+};
+
+/// The comparisons whose p are corrected together: all rows with a baseline, in all columns, at the primary number.
+struct Family {
+  std::int64_t comparisons = 0;
+  std::int64_t least_pairs = 0, most_pairs = 0;  // of seeds
+  double smallest_p = 1.0, smallest_holm = 1.0;  // that so many seeds can give, before and after the correction
+};
+constexpr double significance = 0.05;
+constexpr const char* family_name = "rows x columns at primary";
+
 /// One reported number of a cell: a series over the replicates of what was chosen, the fresh ones where the sweep confirms.
 ///
 /// The mean is over all expected replicates or it is not given: a mean of survivors is not a result. When nothing could
@@ -39,9 +60,15 @@ struct Setting {
 struct Number {
   Series series;
   Counts counts;
-  Statistics statistics;               // empty unless counts.whole()
-  std::optional<std::int64_t> solved;  // replicates at least as good as solved_at, for the primary metric
+  std::vector<std::pair<std::vector<std::int64_t>, double>> values;  // finite ones, by the point on each replicate axis
+  Statistics statistics;                   // empty unless counts.whole()
+  std::optional<std::int64_t> solved;      // replicates at least as good as solved_at, for the primary metric
+  std::optional<Interval> solved_share;    // 95 %, Wilson
+  std::optional<Difference> difference;    // from the baseline, where both are whole
+  bool best = false;                       // the best of its column, and better than its baseline beyond chance
   std::vector<std::string> flags;
+
+  bool differs() const { return difference && difference->p_holm && *difference->p_holm < significance; }
 };
 
 struct Cell {
@@ -50,8 +77,9 @@ struct Cell {
   std::vector<std::string> flags;  // of the choice and the row, shared by the numbers
   std::string excluded;            // the reason when the whole cell is, else empty
   std::int64_t parameters = 0;     // of what was chosen; the most, where settings differ
-  std::optional<double> step_ms;   // mean over what was chosen
+  std::optional<double> step_ms, spikes, clipped_share, chance;  // means over what was chosen
   std::int64_t trials = 0;         // expected, over all candidates
+  std::int64_t searched = 0;       // of these to make the choice
 
   bool chosen() const;  // in every setting that is not excluded
   std::int64_t tied() const;  // the most candidates tied in a setting
@@ -67,7 +95,7 @@ struct TrialLine {
   bool chosen = false;                          // its candidate was
   bool fresh = false;                           // of the confirmation, on a seed that chose nothing
   bool expected = true;                         // false: fresh, but of a value that is not the chosen one (any more)
-  std::optional<double> steps_to_solve, step_ms;
+  std::optional<double> steps_to_solve, step_ms, spikes, clipped_share;
   std::int64_t parameters = 0;
   std::vector<std::string> varied;              // values of Table::varied
 };
@@ -83,6 +111,7 @@ struct Table {
   /// What the selection chose: a point on each axis, -1 on those of replicates; a place for each setting of a cell.
   std::vector<std::vector<std::int64_t>> chosen;
   bool confirms = false;              // the reported numbers are those of fresh replicates alone
+  std::optional<Family> family;       // with a baseline
   std::vector<std::string> varied;    // paths that differ between trials and are not the path of an axis
   std::int64_t replicates = 0;        // reported in a cell, when nothing is missing
   std::int64_t expected = 0, done = 0, diverged = 0, failed = 0, missing = 0, excluded = 0;
@@ -97,8 +126,12 @@ struct Table {
   bool complete() const { return missing == 0 && failed == 0; }
 };
 
+/// The place of the primary number among the numbers of a cell.
+std::size_t primary_of(const Table& table);
+
 struct TableOptions {
   bool allow_mixed = false;  // put trials of different builds, processors, devices or revisions side by side
+  bool as_paper = false;     // average perplexities themselves, as papers do, not their logarithms
 };
 
 /// The straight way: flatten, check_mixtures, ablate.
@@ -107,13 +140,13 @@ Table make_table(const results::Manifest& manifest, const results::Folder& folde
 /// Trials that are missing, failed or diverged, one line each: "missing  NoPE / S2 / lr 0.01 / seed 2: message".
 std::vector<std::string> unfinished(const Table& table);
 
-enum class Format { csv, markdown, terminal };
+enum class Format { csv, markdown, latex, json, terminal };
 /// longer = one line a cell and reported number; wide = one line a row, primary number; trials = one line an expected
 /// trial; candidates = one line a cell and value of the select axes.
 enum class Form { longer, wide, trials, candidates };
 
 /// UserError listing the names when `text` is none.
-Format read_format(const std::string& text);  // csv, markdown, terminal
+Format read_format(const std::string& text);  // csv, markdown, latex, json, terminal
 Form read_form(const std::string& text);      // long, wide, trials, candidates
 
 /// The text of a table, with a final newline. The terminal has one form, the wide one.

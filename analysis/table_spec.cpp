@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -128,6 +130,19 @@ Series primary_of(const Json* json, const std::vector<Series>& report) {
   refuse(".primary", metric + " at " + slice_to_text(slice) + " is not among the reported");
 }
 
+void check_test(const Json& test) {
+  const std::pair<const char*, const char*> known[] = {
+      {"name", "sign_flip"}, {"correct", "holm"}, {"family", "rows x columns at primary"}};
+  if (!test.is_object()) refuse(".test", std::string("found a ") + test.type_name() + ", expected an object");
+  for (const auto& [key, value] : test.as_object()) {
+    const auto* expected = std::find_if(std::begin(known), std::end(known), [&](const auto& one) { return one.first == key; });
+    if (expected == std::end(known)) refuse(".test." + key, "expected name, correct and family alone");
+    if (value != Json(expected->second)) {
+      refuse(".test." + key, "found " + value.canonical() + ", expected \"" + expected->second + "\"; there is no other so far");
+    }
+  }
+}
+
 }  // namespace
 
 TableSpec read_table_spec(const Json& table) {
@@ -147,6 +162,7 @@ TableSpec read_table_spec(const Json& table) {
   if (const Json* baseline = table.find("baseline"); baseline != nullptr && baseline->is_string()) {
     spec.baseline = baseline->as_string();
   }
+  if (const Json* test = table.find("test"); test != nullptr && !test->is_null()) check_test(*test);
   if (const Json* averages = table.find("averages");
       averages != nullptr && averages->is_array() && !averages->as_array().empty()) {
     refuse(".averages", "averages over columns are not made yet; give the axis the role average");

@@ -31,7 +31,10 @@ struct SelectRule {
 ///     "report":   [{"split": "test", "metric": "sequence_accuracy", "slices": [32, 128]}],
 ///     "primary":  {"metric": "sequence_accuracy", "slice": 32},
 ///     "solved_at": 0.95,
-///     "baseline": "RoPE"
+///     "baseline": "RoPE",
+///     "test": {"name": "sign_flip", "correct": "holm", "family": "rows x columns at primary"}
+///
+/// With a baseline every row is tested against it, whether or not `test` says so; there is one test so far.
 ///
 /// `slice` is a length; -1, null, "all" or none means over all slices. `at` is final, best or mean_last_k, with the
 /// number in its place (mean_last_3) or in a member `k`. A tie is `split.metric` (at the slice of the selection where
@@ -42,6 +45,9 @@ struct TableSpec {
   Series primary;              // one of `report`
   std::optional<double> solved_at;
   std::string baseline;  // label of a row, or empty
+  bool as_paper = false;  // perplexities are averaged themselves, not on the logarithmic scale
+
+  Scale scale_of(const std::string& metric) const { return as_paper ? Scale::linear : analysis::scale_of(metric); }
 };
 
 /// UserError naming the place when the section cannot be understood.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <string_view>
 
 #include "core/spec/json.h"
 
@@ -50,6 +51,35 @@ std::string fixed(double value, int decimals) {
 
 std::string counted(std::int64_t count, const std::string& noun) {
   return grouped(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string latex_escaped(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '\\':
+        escaped += "\\textbackslash{}";
+        break;
+      case '~':
+        escaped += "\\textasciitilde{}";
+        break;
+      case '^':
+        escaped += "\\textasciicircum{}";
+        break;
+      case '<':
+      case '>':
+        escaped += std::string("$") + c + "$";
+        break;
+      case '\n':
+      case '\r':
+        escaped += ' ';
+        break;
+      default:
+        if (std::string_view("&%$#_{}").find(c) != std::string_view::npos) escaped += '\\';
+        escaped += c;
+    }
+  }
+  return escaped;
 }
 
 std::string join(const std::vector<std::string>& parts, const std::string& between) {

@@ -21,6 +21,9 @@ std::string fixed(double value, int decimals);
 /// "1 seed", "3 seeds"
 std::string counted(std::int64_t count, const std::string& noun);
 
+/// For LaTeX: the characters that it reads as commands, as themselves.
+std::string latex_escaped(const std::string& text);
+
 std::string join(const std::vector<std::string>& parts, const std::string& between);
 /// Number of characters on a screen, for UTF-8 without combining or wide characters.
 std::size_t width_of(const std::string& text);

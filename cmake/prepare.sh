@@ -34,7 +34,7 @@ install_missing() {
 
 build_packages=(g++ cmake ninja-build git libdnnl-dev libhdf5-dev nlohmann-json3-dev libfmt-dev libboost-dev
   libboost-filesystem-dev libboost-program-options-dev libsentencepiece-dev)
-test_packages=(libgtest-dev libboost-context-dev python3 python3-h5py python3-jsonschema binutils slurmctld slurmd slurm-client munge
+test_packages=(libgtest-dev libboost-context-dev python3 python3-h5py python3-jsonschema python3-scipy python3-pandas binutils slurmctld slurmd slurm-client munge
   chromium chromium-driver python3-selenium)
 
 # configure [cmake options]: a second call with the same options does nothing that takes time.

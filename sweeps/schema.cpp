@@ -131,6 +131,14 @@ constexpr const char* sweep_text = R"({
         "solved_at": {"type": ["number", "null"], "minimum": 0, "maximum": 1,
                       "description": "sequence accuracy that counts as solved"},
         "baseline": {"type": "string", "description": "label of a row"},
+        "test": {
+          "type": "object",
+          "properties": {
+            "name": {"const": "sign_flip"}, "correct": {"const": "holm"}, "family": {"const": "rows x columns at primary"}
+          },
+          "additionalProperties": false,
+          "description": "of every row against the baseline, over common seeds; made whether or not this says so"
+        },
         "averages": {"type": "array", "maxItems": 0}
       },
       "required": ["report"],

@@ -140,6 +140,16 @@ void read_baseline(Reader& reader, const Json& table, const std::vector<Axis>& a
                                        (meant ? ", did you mean " + json_quoted(*meant) + "?" : ""));
 }
 
+/// There is one test so far; a file may say which, so that it is known by name.
+void read_test(Reader& reader, const Json& table) {
+  const Json* test = table.find("test");
+  if (test == nullptr || !reader.object(*test, "table.test")) return;
+  reader.keys(*test, "table.test", {"name", "correct", "family"});
+  reader.choice(*test, "table.test", "name", {"sign_flip"}, false);
+  reader.choice(*test, "table.test", "correct", {"holm"}, false);
+  reader.choice(*test, "table.test", "family", {"rows x columns at primary"}, false);
+}
+
 void check_slice(Document& document, const Json* slice, const std::string& path,
                  const std::vector<std::int64_t>& known, bool single, const std::string& split, const std::string& what) {
   if (!is_slice(*slice)) return;  // told already
@@ -171,8 +181,7 @@ Json read_table_section(Document& document, const std::vector<Axis>& axes) {
   const Json* found = reader.member(document.value(), "", "table", true);
   if (found == nullptr || !reader.object(*found, "table")) return Json::object();
   Json table = *found;
-  reader.keys(table, "table", {"select", "report", "primary", "solved_at", "baseline", "averages"},
-              {{"test", "this version makes no significance tests; remove it"}});
+  reader.keys(table, "table", {"select", "report", "primary", "solved_at", "baseline", "test", "averages"});
   const auto select = std::find_if(axes.begin(), axes.end(), [](const Axis& axis) { return axis.role == "select"; });
   if (table.find("select") != nullptr) {
     read_select(reader, table);
@@ -184,6 +193,7 @@ Json read_table_section(Document& document, const std::vector<Axis>& axes) {
   read_primary(reader, table);
   read_solved_at(reader, table);
   read_baseline(reader, table, axes);
+  read_test(reader, table);
   if (const Json::Array* averages = reader.list(table, "table", "averages", false); averages && !averages->empty()) {
     reader.problem("table.averages", "not supported yet: give the axis to average over the role \"average\"");
   }

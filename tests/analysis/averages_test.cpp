@@ -66,8 +66,8 @@ TEST(Averages, OneSettingWithoutAWholeCandidateMakesTheCellNotAvailable) {
     if (record.id == "t-0-1-0-1" || record.id == "t-0-1-1-2") record.status = results::Status::diverged;
   }
   const auto line = read_csv(sweep.text(Format::csv, Form::longer)).at(0);
-  EXPECT_EQ(line.at("mean"), "n/a");
-  EXPECT_EQ(line.at("optimizer.lr"), "0.1;n/a");
+  EXPECT_EQ(line.at("mean"), "NA");
+  EXPECT_EQ(line.at("optimizer.lr"), "0.1;NA");
   EXPECT_EQ(line.at("expected"), "12");
   EXPECT_EQ(line.at("n"), "10");
   EXPECT_EQ(line.at("diverged"), "2");
@@ -79,7 +79,7 @@ TEST(Averages, AReplicateIsAsBadAsItsWorstSetting) {
     if (record.id == "t-0-0-0-1") record.evals[1].value = nan;  // chosen, but its test number is not finite
   }
   const auto line = read_csv(sweep.text(Format::csv, Form::longer)).at(0);
-  EXPECT_EQ(line.at("mean"), "n/a");
+  EXPECT_EQ(line.at("mean"), "NA");
   EXPECT_EQ(line.at("n"), "2");
   EXPECT_EQ(line.at("diverged"), "1");
   EXPECT_EQ(line.at("expected"), "3");

@@ -64,7 +64,7 @@ TEST(Confirm, BeforeTheFreshTrialsThereIsNoNumber) {
   Sweep sweep = confirmed(1);
   std::erase_if(sweep.manifest.trials, [](const auto& trial) { return trial.at[2] >= 2; });  // not named yet
   const auto line = read_csv(sweep.text(Format::csv, Form::longer)).at(0);
-  EXPECT_EQ(line.at("mean"), "n/a");
+  EXPECT_EQ(line.at("mean"), "NA");
   EXPECT_EQ(line.at("optimizer.lr"), "0.2");
   EXPECT_EQ(line.at("n"), "0");
   EXPECT_EQ(line.at("missing"), "3");
@@ -105,7 +105,7 @@ TEST(Confirm, AChoiceThatChangedNeedsItsOwnTrials) {
   EXPECT_EQ(table.expected, 7);
   EXPECT_EQ(table.missing, 3);
   EXPECT_EQ(table.done, 4);
-  EXPECT_EQ(read_csv(sweep.text(Format::csv, Form::longer)).at(0).at("mean"), "n/a");
+  EXPECT_EQ(read_csv(sweep.text(Format::csv, Form::longer)).at(0).at("mean"), "NA");
 }
 
 TEST(Confirm, ADivergedFreshTrialTakesTheMean) {
@@ -114,7 +114,7 @@ TEST(Confirm, ADivergedFreshTrialTakesTheMean) {
   sweep.record({0, 1, 3}, 0.8, 0.7);
   sweep.diverged({0, 1, 4});
   const auto line = read_csv(sweep.text(Format::csv, Form::longer)).at(0);
-  EXPECT_EQ(line.at("mean"), "n/a");
+  EXPECT_EQ(line.at("mean"), "NA");
   EXPECT_EQ(line.at("n"), "2");
   EXPECT_EQ(line.at("diverged"), "1");
   expect_words(sweep.text(Format::terminal, Form::wide), "diverged  A / lr 0.2 / seed 102");

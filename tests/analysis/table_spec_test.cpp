@@ -71,6 +71,9 @@ TEST(TableSpec, MistakesAreNamed) {
   says(select(R"("split": "valid", "metric": "loss", "ties": ["loss"])"), "expected \"lowest\" or split.metric");
   says("{" + report + R"(, "primary": {"metric": "accuracy"}})", "table.primary: accuracy at all is not among");
   says("{" + report + R"(, "averages": ["all"]})", "table.averages");
+  says("{" + report + R"(, "test": {"correct": "none"}})", "table.test.correct: found \"none\", expected \"holm\"");
+  says("{" + report + R"(, "test": {"alpha": 0.01}})", "table.test.alpha: expected name, correct and family alone");
+  says("{" + report + R"(, "test": "sign_flip"})", "table.test: found a string, expected an object");
 }
 
 }  // namespace

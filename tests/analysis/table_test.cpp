@@ -104,9 +104,9 @@ TEST(Table, WithNoneWholeTheCellIsNotAvailableWithItsCounts) {
   sweep.diverged({0, 0, 1});
   sweep.failed({0, 1, 0});
   const auto line = read_csv(sweep.text(Format::csv, Form::longer)).at(0);
-  EXPECT_EQ(line.at("mean"), "n/a");
+  EXPECT_EQ(line.at("mean"), "NA");
   EXPECT_EQ(line.at("sd"), "");
-  EXPECT_EQ(line.at("optimizer.lr"), "n/a");
+  EXPECT_EQ(line.at("optimizer.lr"), "NA");
   EXPECT_EQ(line.at("n"), "1");
   EXPECT_EQ(line.at("expected"), "4");
   EXPECT_EQ(line.at("diverged"), "1");
@@ -129,7 +129,7 @@ TEST(Table, AReportedNumberThatIsNotFiniteIsNeverAveragedIn) {
   sweep.record({1, 1}, 0.1, 0.1);
   const auto line = read_csv(sweep.text(Format::csv, Form::longer)).at(0);
   EXPECT_EQ(line.at("optimizer.lr"), "0.1");  // chosen on valid, where all is well
-  EXPECT_EQ(line.at("mean"), "n/a");
+  EXPECT_EQ(line.at("mean"), "NA");
   EXPECT_EQ(line.at("n"), "1");
   EXPECT_EQ(line.at("diverged"), "1");
   EXPECT_EQ(line.at("flags"), "lr_edge;incomplete");
@@ -161,7 +161,7 @@ TEST(Table, NoRowVanishes) {
   EXPECT_EQ(lines[9].at("n"), "30");
   EXPECT_EQ(lines[3].at("n"), "29");
   EXPECT_EQ(lines[3].at("missing"), "1");
-  EXPECT_EQ(lines[3].at("mean"), "n/a");
+  EXPECT_EQ(lines[3].at("mean"), "NA");
   const auto trials = read_csv(render(table, Format::csv, Form::trials));
   ASSERT_EQ(trials.size(), 1500u);
   EXPECT_EQ(trials[9 * 30].at("model.encoding.name"), "nope");
@@ -202,7 +202,7 @@ TEST(Table, AnExcludedCellIsVisible) {
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[3].at("variant"), "B");
   EXPECT_EQ(lines[3].at("task"), "A3");
-  EXPECT_EQ(lines[3].at("mean"), "n/a");
+  EXPECT_EQ(lines[3].at("mean"), "NA");
   EXPECT_EQ(lines[3].at("expected"), "0");
   EXPECT_EQ(lines[3].at("flags"), "excluded");
   EXPECT_TRUE(sweep.table().complete());

@@ -8,7 +8,7 @@ namespace phasor::analysis {
 namespace {
 
 TEST(Csv, FieldsAreQuotedAsRfc4180Says) {
-  const Grid grid{{"plain", "with,comma", "with \"quotes\""}, {{"a", "", "x\ny"}, {" b ", "c\rd", "\""}}};
+  const Grid grid{{"plain", "with,comma", "with \"quotes\""}, {{"a", "", "x\ny"}, {" b ", "c\rd", "\""}}, {}};
   EXPECT_EQ(csv(grid),
             "plain,\"with,comma\",\"with \"\"quotes\"\"\"\n"
             "a,,\"x\ny\"\n"
@@ -22,11 +22,11 @@ TEST(Csv, LabelsWithCommasSurvive) {
 }
 
 TEST(Markdown, PipesAndLineBreaksAreHarmless) {
-  EXPECT_EQ(markdown({{"a|b"}, {{"x\ny\\"}}}), "| a\\|b |\n| --- |\n| x y\\\\ |\n");
+  EXPECT_EQ(markdown({{"a|b"}, {{"x\ny\\"}}, {}}), "| a\\|b |\n| --- |\n| x y\\\\ |\n");
 }
 
 TEST(Aligned, ColumnsLineUpByCharacters) {
-  EXPECT_EQ(aligned({{"name", "n"}, {{"S\xC3\xA9l", "1"}, {"x", "22"}}}), "name   n\nS\xC3\xA9l    1\nx      22\n");
+  EXPECT_EQ(aligned({{"name", "n"}, {{"S\xC3\xA9l", "1"}, {"x", "22"}}, {}}), "name   n\nS\xC3\xA9l    1\nx      22\n");
 }
 
 Sweep sample() {
@@ -39,25 +39,27 @@ Sweep sample() {
     const double level = 0.5 + 0.3 * static_cast<double>(at[0]) - 0.1 * static_cast<double>(std::abs(at[2] - 1)) +
                          0.12 * static_cast<double>(at[1]);
     auto& record = sweep.record(at, level, level + spread[at[3]]);
-    record.summary = {{"step_ms", 4.1}, {"steps_to_solve", at[3] == 0 ? nan : 250.0}};
+    record.summary = {{"step_ms", 4.1}, {"steps_to_solve", at[3] == 0 ? nan : 250.0}, {"spikes", 2.0}, {"clipped_share", 0.25}};
   }
   sweep.manifest.table["baseline"] = "NoPE";
   return sweep;
 }
 
 TEST(Forms, Long) {
+  const std::string head =
+      "variant,task,metric,split,slice,optimizer.lr,n,expected,diverged,failed,missing,mean,sd,half_width,low,high,median,min,max,"
+      "solved,solved_low,solved_high,baseline,diff,diff_low,diff_high,pairs,p,p_holm,parameters,step_ms,step_ratio,spikes,"
+      "clipped_share,trials,flags,tied,select_split,select_metric,select_slice,select_at,select_direction,select_seeds,select_step\n";
+  const std::string trials = ",3,3,0,0,0,", unsolved = ",0,0.0000,0.5615,";
+  const std::string cost = "1000,4.1,1.00,2.0000,0.2500,9,,1,", rule = "valid,accuracy,32,final,maximise,same as reported,100\n";
+  const std::string above = "NoPE,0.3000,0.3000,0.3000,3,0.2500,0.5000,";
   EXPECT_EQ(sample().text(Format::csv, Form::longer),
-            "variant,task,metric,split,slice,optimizer.lr,n,expected,diverged,failed,missing,mean,sd,half_width,median,min,max,solved,"
-            "parameters,step_ms,trials,flags,tied,select_split,select_metric,select_slice,select_at,select_direction,"
-            "select_seeds,select_step\n"
-            "NoPE,S2,accuracy,test,32,0.005,3,3,0,0,0,0.5000,0.0200,0.0497,0.5000,0.4800,0.5200,0,1000,4.1,9,,1,valid,accuracy,32,"
-            "final,maximise,same as reported,100\n"
-            "NoPE,A3,accuracy,test,32,0.005,3,3,0,0,0,0.6200,0.0200,0.0497,0.6200,0.6000,0.6400,0,1000,4.1,9,,1,valid,accuracy,32,"
-            "final,maximise,same as reported,100\n"
-            "Selective,S2,accuracy,test,32,0.005,3,3,0,0,0,0.8000,0.0200,0.0497,0.8000,0.7800,0.8200,0,1000,4.1,9,,1,valid,accuracy,"
-            "32,final,maximise,same as reported,100\n"
-            "Selective,A3,accuracy,test,32,0.005,3,3,0,0,0,0.9200,0.0200,0.0497,0.9200,0.9000,0.9400,0,1000,4.1,9,,1,valid,accuracy,"
-            "32,final,maximise,same as reported,100\n");
+            head + "NoPE,S2,accuracy,test,32,0.005" + trials + "0.5000,0.0200,0.0497,0.1253,0.8747,0.5000,0.4800,0.5200" + unsolved +
+                ",,,,,,," + cost + rule + "NoPE,A3,accuracy,test,32,0.005" + trials +
+                "0.6200,0.0200,0.0497,0.1827,0.9225,0.6200,0.6000,0.6400" + unsolved + ",,,,,,," + cost + rule +
+                "Selective,S2,accuracy,test,32,0.005" + trials + "0.8000,0.0200,0.0497,0.2877,0.9754,0.8000,0.7800,0.8200" +
+                unsolved + above + cost + rule + "Selective,A3,accuracy,test,32,0.005" + trials +
+                "0.9200,0.0200,0.0497,0.3728,0.9955,0.9200,0.9000,0.9400" + unsolved + above + cost + rule);
 }
 
 TEST(Forms, Wide) {
@@ -76,7 +78,7 @@ TEST(Forms, Trials) {
   ASSERT_EQ(lines.size(), 36u);
   EXPECT_EQ(text.substr(0, text.find('\n')),
             "variant,task,optimizer.lr,seed,status,message,test.accuracy@32,select_value,select_step,chosen,steps_to_solve,"
-            "step_ms,parameters,id,file,select_split,select_metric,select_slice,select_at,select_direction,select_seeds");
+            "step_ms,spikes,clipped_share,parameters,id,file,select_split,select_metric,select_slice,select_at,select_direction,select_seeds");
   EXPECT_EQ(lines[4].at("optimizer.lr"), "0.005");
   EXPECT_EQ(lines[4].at("seed"), "1");
   EXPECT_EQ(lines[4].at("status"), "done");
@@ -111,9 +113,11 @@ TEST(Forms, Terminal) {
             "NoPE                  0.005   0.005\n"
             "Selective             0.005   0.005\n"
             "\n"
+            "test    no row can differ from NoPE at p < .05: with 3 seeds the smallest possible p is .25, .5 after Holm\n"
+            "        paired sign-flip over common seeds, Holm over 2 comparisons (rows x columns at primary)\n"
             "lr      chosen per cell on valid.accuracy@32, final, maximise the mean; ties: lowest\n"
             "seeds   chosen on valid of the same seeds that are reported on test: the means are biased upward\n"
-            "trials  36 expected, 36 done, 0 diverged, 0 failed, 0 missing\n"
+            "trials  36 expected, 36 done, 0 diverged, 0 failed, 0 missing; 18 a row\n"
             "data    rows shared with training were not measured in 36 trials\n"
             "build   1 commit, 1 processor, 1 device\n"
             "note    no trial measured valid.loss, so it broke no ties\n");

@@ -129,7 +129,10 @@ TEST(SweepSpec, MistakesOfTheTable) {
   EXPECT_EQ(read(with_table("{" + select + "}, " + report + "}")).problems, "");
   expect_problem(with_table("{" + report + "}"), "table: missing \"select\": the axis \"lr\" is chosen");
   expect_problem(with_table("{" + select + "}}"), "table: missing \"report\"");
-  expect_problem(with_table("{" + select + "}, \"test\": {}, " + report + "}"), "table.test: not supported yet");
+  const std::string test = R"("test": {"name": "sign_flip", "correct": "holm", "family": "rows x columns at primary"})";
+  EXPECT_EQ(read(with_table("{" + select + "}, " + test + ", " + report + "}")).problems, "");
+  expect_problem(with_table("{" + select + "}, \"test\": {\"name\": \"t_test\"}, " + report + "}"), "table.test.name: found \"t_test\"");
+  expect_problem(with_table("{" + select + "}, \"test\": {\"alpha\": 0.1}, " + report + "}"), "table.test.alpha");
   expect_problem(with_table("{" + select + "}, \"averages\": [1], " + report + "}"),
                  "table.averages: not supported yet");
   expect_problem(with_table("{" + select + ", \"at\": \"last\"}, " + report + "}"), "table.select.at: found \"last\"");
