@@ -22,6 +22,7 @@ const char* plus_minus(Dress dress) {
     case Dress::terminal:
       return "+-";
     case Dress::markdown:
+    case Dress::page:
       return "±";
     case Dress::latex:
       return "$\\pm$";
@@ -30,7 +31,7 @@ const char* plus_minus(Dress dress) {
 }
 
 std::string strong(const std::string& text, Dress dress) {
-  if (dress == Dress::terminal) return text;
+  if (dress == Dress::terminal || dress == Dress::page) return text;
   return dress == Dress::markdown ? "**" + text + "**" : "\\textbf{" + text + "}";
 }
 

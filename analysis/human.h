@@ -10,7 +10,7 @@
 namespace phasor::analysis {
 
 /// How a table is dressed for people.
-enum class Dress { terminal, markdown, latex };  // ".9253 +- .2074", "0.9253 ± 0.2074", "0.9253 $\pm$ 0.2074"
+enum class Dress { terminal, markdown, latex, page };  // ".9253 +- .2074", "0.9253 ± 0.2074", "0.9253 $\pm$ 0.2074"; as markdown, not bold
 
 /// "sequence_accuracy on test at length 32: mean +- sd (n-1) over 3 seeds at the last evaluation, solved (>= .95)"
 std::string title(const Table& table, Dress dress);

@@ -40,9 +40,9 @@ std::string head_row(const std::vector<std::string>& heads) {
 
 /// The table as in every other form; numbers lead to their trials.
 std::string table_html(const Table& table) {
-  const Grid grid = human_grid(table, Dress::markdown), chosen = chosen_grid(table);
+  const Grid grid = human_grid(table, Dress::page), chosen = chosen_grid(table);
   const std::size_t first = table.rows.empty() ? 0 : table.rows.front().size();
-  std::string text = "<p class=\"title\">" + escaped(title(table, Dress::markdown)) + ". A click on a number lists its trials, a click on a trial opens it.</p>\n";
+  std::string text = "<p class=\"title\">" + escaped(title(table, Dress::page)) + ". A click on a number lists its trials, a click on a trial opens it.</p>\n";
   text += "<div class=\"wide\"><table id=\"table\">" + head_row(grid.heads) + "<tbody>\n";
   for (std::size_t row = 0; row < grid.lines.size(); ++row) {
     text += "<tr>";

@@ -1,6 +1,7 @@
 #include "analysis/comparison.h"
 
 #include <cmath>
+#include <ctime>
 #include <gtest/gtest.h>
 
 #include "tests/analysis/sweep.h"
@@ -194,6 +195,27 @@ TEST(Flags, MixedBuildsMarkEveryNumber) {
   sweep.folder.records[0].provenance[0].second = "other";
   const Table table = make_table(sweep.manifest, sweep.folder, {.allow_mixed = true});
   for (const auto& line : read_csv(render(table, Format::csv, Form::longer))) EXPECT_EQ(line.at("flags"), "mixed");
+}
+
+/// 20 rows x 5 columns x 10 rates x 10 seeds in memory. Reading as many files is HDF5's time, which this does not measure.
+TEST(Compare, TenThousandTrialsInFiveSeconds) {
+  std::vector<std::string> rows;
+  for (int i = 0; i < 20; ++i) rows.push_back("V" + std::to_string(i));
+  Sweep sweep({points("variant", "row", rows), points("task", "column", {"A", "B", "C", "D", "E"}),
+               values("lr", "select", "optimizer.lr", seed_values(10)), values("seed", "replicate", "seed", seed_values(10))});
+  for (const auto& trial : sweep.manifest.trials) {
+    const double value = static_cast<double>((trial.at[0] * 7 + trial.at[2] * 3 + trial.at[3] * 5) % 11) / 11.0;
+    auto& record = sweep.record(trial.at, value, value);
+    for (int i = 0; i < 40; ++i) record.spec.make_path("model.option" + std::to_string(i)) = i;
+    for (int i = 0; i < 16; ++i) record.evals.push_back({i, "test", "loss", 64 + i, 1.0, 10});
+    for (int i = 0; i < 40; ++i) record.summary.emplace_back("shared_rows.test." + std::to_string(i), 0.0);
+  }
+  sweep.manifest.table["baseline"] = "V0";
+  const std::clock_t start = std::clock();
+  const Table table = sweep.table();
+  EXPECT_EQ(table.done, 10000);
+  for (const Form form : {Form::longer, Form::wide, Form::trials, Form::candidates}) render(table, Format::csv, form);
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 5.0);  // of a processor
 }
 
 }  // namespace
