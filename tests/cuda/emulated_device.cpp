@@ -1,5 +1,6 @@
 #include "tests/cuda/emulated_device.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -16,7 +17,7 @@ namespace phasor {
 
 namespace {
 
-constexpr std::size_t page = 4096, scratch_bytes = 16 << 20;
+constexpr std::size_t page = 4096;
 
 const char* running = nullptr;  // the kernel; for the line below
 
@@ -57,7 +58,7 @@ class EmulatedDevice::Access {
   const EmulatedDevice& device_;
 };
 
-EmulatedDevice::EmulatedDevice() : scratch_(scratch_bytes) {
+EmulatedDevice::EmulatedDevice(std::size_t scratch_bytes) : scratch_(scratch_bytes) {
   cuda::add_all(kernels_);
   watch_segments();
 }
@@ -111,7 +112,8 @@ void EmulatedDevice::fill(void* to, unsigned char byte, std::size_t bytes) {
 void EmulatedDevice::run(const void* kernel, const char* name, Dtype dtype, const void* args) {
   if (!kernels_.has(kernel, dtype)) throw NoKernel(this->name(), name, dtype);
   const Access access(*this);
-  std::memset(scratch_.data(), 0xff, 1 << 16);  // the beginning is where a kernel would read what it did not write
+  // The beginning is where a kernel would read what it did not write.
+  std::memset(scratch_.data(), 0xff, std::min<std::size_t>(scratch_.size(), 1 << 16));
   running = name;
   try {
     kernels_.run(kernel, dtype, {nullptr, nullptr, scratch_.data(), scratch_.size()}, args);

@@ -12,7 +12,7 @@ namespace phasor {
 /// it ends the process with a line that names the kernel. Matrix products are those of the processor.
 class EmulatedDevice : public Device {
  public:
-  EmulatedDevice();
+  explicit EmulatedDevice(std::size_t scratch_bytes = 16 << 20);
   ~EmulatedDevice() override;
 
   /// See emulation::set_order. Kernels without races give the same bits in every order.

@@ -48,6 +48,19 @@ TEST_P(CudaOps, HoldsItsPromises) {
 INSTANTIATE_TEST_SUITE_P(All, CudaOps, testing::ValuesIn(covered_cases()),
                          [](const testing::TestParamInfo<RoomCase>& at) { return at.param.op.name; });
 
+// Scratch memory for one entry of the batch and not for two.
+TEST(CudaAttention, TakesTheBatchInPiecesWhereScratchMemoryIsShort) {
+  use_one_thread_for_gemm();
+  EmulatedDevice device(cuda::sums_bytes + 4000);
+  int found = 0;
+  for (const auto& [room, op] : covered_cases()) {
+    if (op.name != "attention_decay_slopes_window" && op.name != "attention_packed_window_decay") continue;
+    ++found;
+    for (const std::string& fault : check_case_on(device, op, [](int) {})) ADD_FAILURE() << op.name << ": " << fault;
+  }
+  EXPECT_EQ(found, 2);
+}
+
 TEST(CudaRooms, ListsWhatIsNotCovered) {
   std::string missing;
   int rooms = 0;

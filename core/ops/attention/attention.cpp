@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/graph/device.h"
 #include "core/ops/attention/kernel.h"
 
 namespace phasor::ops {
@@ -49,7 +50,10 @@ Tensor attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, 
   Tensor slopes;
   if (!options.slopes.empty()) {
     slopes = tape.empty({s.query_heads()}, Dtype::f64);
-    std::copy(options.slopes.begin(), options.slopes.end(), slopes.as<double>());
+    if (Device* device = tape.stream().device)
+      device->copy_in(slopes.data(), options.slopes.data(), options.slopes.size() * sizeof(double));
+    else
+      std::copy(options.slopes.begin(), options.slopes.end(), slopes.as<double>());
   }
   const bool biased = log_decay || slopes;
   {

@@ -73,16 +73,18 @@ OpCase make(const std::string& name, const Options& at, double scale) {
                {"k", {at.batch, keys, at.heads, at.key}},
                {"v", {at.batch, keys, at.heads, at.value}}};
   if (at.decay) op.inputs.push_back({"log_decay", {at.batch, keys, query_heads}, at.strongest, 0.0});
-  op.run = [=](Tape& tape, std::span<const Tensor> in) {
-    Tensor starts;
-    if (!at.starts.empty()) {
-      starts = tape.empty({at.batch, at.time}, Dtype::i32);
+  if (!at.starts.empty()) {
+    op.inputs.push_back({"starts", {at.batch, at.time}, 0.0, 1.0, 1});
+    op.prepare = [=](std::vector<Array>& in) {
       for (std::int64_t b = 0; b < at.batch; ++b)
         for (std::int64_t t = 0; t < at.time; ++t)
-          starts.as<std::int32_t>()[b * at.time + t] = static_cast<std::int32_t>(start_of(at, b, t));
-    }
+          in.back().values[place(b * at.time + t)] = static_cast<double>(start_of(at, b, t));
+    };
+  }
+  op.run = [=](Tape& tape, std::span<const Tensor> in) {
     const AttentionOptions options{scale, at.causal, at.window, slopes_of(at)};
-    return std::vector{attention(tape, in[0], in[1], in[2], options, at.decay ? in[3] : Tensor(), starts)};
+    return std::vector{attention(tape, in[0], in[1], in[2], options, at.decay ? in[3] : Tensor(),
+                                 at.starts.empty() ? Tensor() : in.back())};
   };
   op.reference = [=](std::span<const Array> in) { return plain(in, at, scale); };
   return op;
