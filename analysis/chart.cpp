@@ -11,8 +11,8 @@ namespace phasor::analysis {
 namespace {
 
 constexpr std::array colours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444"};
-constexpr double width = 680.0, left = 56.0, gap = 18.0, right = 14.0, title_height = 28.0, tick_height = 18.0, label_height = 16.0,
-                 legend_line = 17.0;
+constexpr double width = 680.0, left = 56.0, gap = 18.0, right = 14.0, title_height = 28.0, tick_height = 18.0,
+                 label_height = 16.0, legend_line = 17.0;
 constexpr const char* pale = "#e4e4e4";
 
 struct Box {
@@ -97,7 +97,8 @@ void Drawing::lay_out() {
   direct_ = count == 1 && series > 1 && series <= 12;
   double margin = right;
   if (direct_) {
-    for (std::size_t i = 0; i < series; ++i) margin = std::max(margin, std::min(text_width(chart_.series[i], 11) + 34, 190.0));
+    for (std::size_t i = 0; i < series; ++i)
+      margin = std::max(margin, std::min(text_width(chart_.series[i], 11) + 34, 190.0));
   }
   if (series > 1 && !direct_) {
     double x = left;
@@ -111,7 +112,8 @@ void Drawing::lay_out() {
   }
   const double w = (width - left - margin - gap * static_cast<double>(columns_ - 1)) / static_cast<double>(columns_);
   const double h = count <= 1 ? 250.0 : count <= 4 ? 190.0 : 140.0;
-  const bool titled = std::any_of(chart_.panels.begin(), chart_.panels.end(), [](const ChartPanel& panel) { return !panel.title.empty(); });
+  const bool titled = std::any_of(chart_.panels.begin(), chart_.panels.end(),
+                                  [](const ChartPanel& panel) { return !panel.title.empty(); });
   double y = legend_height_ + (titled ? title_height : 16.0);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t column = i % columns_;
@@ -135,7 +137,8 @@ void Drawing::draw_legend() {
     if (!shown_[i]) continue;
     const double wide = text_width(chart_.series[i], 11) + 40;
     if (x + wide > width - right && x > left) x = left, y += legend_line;
-    out_ += "<g class=\"key\" data-series=\"" + std::to_string(i) + "\">" + key(x, y - 3.5, i) + text_at(x + 25, y, chart_.series[i]) + "</g>\n";
+    out_ += "<g class=\"key\" data-series=\"" + std::to_string(i) + "\">" + key(x, y - 3.5, i) +
+            text_at(x + 25, y, chart_.series[i]) + "</g>\n";
     x += wide;
   }
   out_ += "</g>\n";
@@ -148,7 +151,8 @@ void Drawing::draw_axes(const Box& box, std::size_t index) {
   for (const Tick& tick : ticks_of(chart_.y, y_ticks)) {
     const double y = y_of(box, tick.value);
     out_ += line_from(box.x, y, box.x + box.w, y, std::string("stroke=\"") + pale + "\" stroke-width=\".7\"");
-    if (index % columns_ == 0) out_ += text_at(box.x - 7, y + 3.6, tick.label, {.size = 10.5, .anchor = "end", .fill = "#444"});
+    if (index % columns_ == 0)
+      out_ += text_at(box.x - 7, y + 3.6, tick.label, {.size = 10.5, .anchor = "end", .fill = "#444"});
   }
   out_ += "</g>\n<g class=\"xaxis\">\n";
   double free = -1e9;  // where the label before ends
@@ -173,7 +177,9 @@ void Drawing::draw_guides(const Box& box, const ChartPanel& panel) {
   for (const ChartGuide& guide : panel.guides) {
     if (!chart_.x.fits(guide.x) || chart_.x.place(guide.x) < 0 || chart_.x.place(guide.x) > 1) continue;
     const double x = x_of(box, guide.x);
-    out_ += line_from(x, box.y, x, box.y + box.h, "class=\"guide\" stroke=\"#777\" stroke-width=\".9\" stroke-dasharray=\"3 3\" vector-effect=\"non-scaling-stroke\"");
+    out_ += line_from(x, box.y, x, box.y + box.h,
+                      "class=\"guide\" stroke=\"#777\" stroke-width=\".9\" stroke-dasharray=\"3 3\" "
+                      "vector-effect=\"non-scaling-stroke\"");
   }
 }
 
@@ -186,13 +192,15 @@ void Drawing::draw_path(const Box& box, const ChartLine& line) {
       upper += (upper.empty() ? "M" : "L") + xy(x_of(box, band.x), y_of(box, band.high));
       lower = "L" + xy(x_of(box, band.x), y_of(box, band.low)) + lower;
     }
-    if (!upper.empty()) out_ += "<path class=\"band\" d=\"" + upper + lower + "Z\" fill=\"" + colour + "\" fill-opacity=\".13\"/>\n";
+    if (!upper.empty())
+      out_ += "<path class=\"band\" d=\"" + upper + lower + "Z\" fill=\"" + colour + "\" fill-opacity=\".13\"/>\n";
   }
   for (const ChartBar& bar : line.bars) {
     if (!fits(bar.from, bar.height) || bar.height <= 0) continue;
     const double x = x_of(box, bar.from), y = y_of(box, bar.height);
-    out_ += "<rect x=\"" + coordinate(x) + "\" y=\"" + coordinate(y) + "\" width=\"" + coordinate(x_of(box, bar.to) - x) + "\" height=\"" +
-            coordinate(box.y + box.h - y) + "\" fill=\"" + colour + "\" fill-opacity=\".55\" stroke=\"#fff\" stroke-width=\".5\"/>\n";
+    out_ += "<rect x=\"" + coordinate(x) + "\" y=\"" + coordinate(y) + "\" width=\"" +
+            coordinate(x_of(box, bar.to) - x) + "\" height=\"" + coordinate(box.y + box.h - y) + "\" fill=\"" + colour +
+            "\" fill-opacity=\".55\" stroke=\"#fff\" stroke-width=\".5\"/>\n";
   }
   std::string path;
   bool broken = true;
@@ -203,7 +211,8 @@ void Drawing::draw_path(const Box& box, const ChartLine& line) {
   }
   if (!path.empty()) {
     out_ += "<path class=\"line\" d=\"" + path + "\" fill=\"none\" stroke=\"" + colour +
-            "\" stroke-width=\"1.6\" stroke-linejoin=\"round\" vector-effect=\"non-scaling-stroke\"" + dashes(line.series) + "/>\n";
+            "\" stroke-width=\"1.6\" stroke-linejoin=\"round\" vector-effect=\"non-scaling-stroke\"" +
+            dashes(line.series) + "/>\n";
   }
 }
 
@@ -211,24 +220,28 @@ void Drawing::draw_marks(const Box& box, const ChartLine& line) {
   const std::string colour = series_colour(line.series);
   for (const ChartPoint& dot : line.dots) {
     if (!fits(dot.x, dot.y)) continue;
-    out_ += marker(0, x_of(box, dot.x), y_of(box, dot.y), 1.9, "class=\"mark\" fill=\"" + colour + "\" fill-opacity=\".45\"", dot.tip);
+    out_ += marker(0, x_of(box, dot.x), y_of(box, dot.y), 1.9,
+                   "class=\"mark\" fill=\"" + colour + "\" fill-opacity=\".45\"", dot.tip);
   }
   for (const ChartPoint& point : line.points) {
     if (!fits(point.x, point.y)) continue;
-    const std::string look = line.markers ? "fill=\"" + colour + "\" stroke=\"#fff\" stroke-width=\".8\"" : "fill=\"none\"";
+    const std::string look =
+        line.markers ? "fill=\"" + colour + "\" stroke=\"#fff\" stroke-width=\".8\"" : "fill=\"none\"";
     if (line.markers || !point.tip.empty()) {
       out_ += marker(line.series, x_of(box, point.x), y_of(box, point.y), 3.4, "class=\"mark\" " + look, point.tip);
     }
   }
   for (const ChartPoint& ring : line.rings) {
     if (!fits(ring.x, ring.y)) continue;
-    out_ += marker(0, x_of(box, ring.x), y_of(box, ring.y), 6.4, "class=\"ring\" fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"1.1\"");
+    out_ += marker(0, x_of(box, ring.x), y_of(box, ring.y), 6.4,
+                   "class=\"ring\" fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"1.1\"");
   }
   for (const ChartPoint& cross : line.crosses) {
     if (!chart_.x.fits(cross.x)) continue;
     const double y = chart_.more_is_better ? box.y + box.h - 6 : box.y + 6;
-    out_ += "<path class=\"mark\" d=\"M-3.2 -3.2L3.2 3.2M-3.2 3.2L3.2 -3.2\" transform=\"translate(" + xy(x_of(box, cross.x), y) + ")\" stroke=\"" +
-            colour + "\" stroke-width=\"1.4\"><title>" + escaped(cross.tip) + "</title></path>\n";
+    out_ += "<path class=\"mark\" d=\"M-3.2 -3.2L3.2 3.2M-3.2 3.2L3.2 -3.2\" transform=\"translate(" +
+            xy(x_of(box, cross.x), y) + ")\" stroke=\"" + colour + "\" stroke-width=\"1.4\"><title>" +
+            escaped(cross.tip) + "</title></path>\n";
   }
 }
 
@@ -240,7 +253,8 @@ void Drawing::draw_labels(const Box& box, const ChartPanel& panel) {
   };
   std::vector<Label> labels;
   for (const ChartLine& line : panel.lines) {
-    const auto last = std::find_if(line.points.rbegin(), line.points.rend(), [&](const ChartPoint& p) { return fits(p.x, p.y); });
+    const auto last =
+        std::find_if(line.points.rbegin(), line.points.rend(), [&](const ChartPoint& p) { return fits(p.x, p.y); });
     if (last == line.points.rend()) continue;
     const double y = y_of(box, last->y);
     labels.push_back({y, y, line.series});
@@ -259,7 +273,8 @@ void Drawing::draw_labels(const Box& box, const ChartPanel& panel) {
   for (const Label& label : labels) {
     const std::string colour = series_colour(label.series);
     out_ += "<g class=\"key\" data-series=\"" + std::to_string(label.series) + "\">";
-    out_ += "<path d=\"M" + xy(x + 5, label.from) + "L" + xy(x + 17, label.at) + "\" fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"1\"/>\n";
+    out_ += "<path d=\"M" + xy(x + 5, label.from) + "L" + xy(x + 17, label.at) + "\" fill=\"none\" stroke=\"" + colour +
+            "\" stroke-width=\"1\"/>\n";
     out_ += marker(label.series, x + 21, label.at, 3.2, "fill=\"" + colour + "\"");
     out_ += text_at(x + 28, label.at + 3.8, fitted(chart_.series[label.series], width - x - 30, 11)) + "</g>\n";
   }
@@ -276,9 +291,9 @@ void Drawing::draw_panel(std::size_t index) {
   }
   draw_axes(box, index);
   // Markers on an edge are whole: the clip is wider than the panel.
-  out_ += "<clipPath id=\"" + escaped(clip) + "\"><rect x=\"" + coordinate(box.x - 7) + "\" y=\"" + coordinate(box.y - 7) + "\" width=\"" +
-          coordinate(box.w + 14) + "\" height=\"" + coordinate(box.h + 14) + "\"/></clipPath>\n<g clip-path=\"url(#" + escaped(clip) +
-          ")\"><g class=\"marks\">\n";
+  out_ += "<clipPath id=\"" + escaped(clip) + "\"><rect x=\"" + coordinate(box.x - 7) + "\" y=\"" +
+          coordinate(box.y - 7) + "\" width=\"" + coordinate(box.w + 14) + "\" height=\"" + coordinate(box.h + 14) +
+          "\"/></clipPath>\n<g clip-path=\"url(#" + escaped(clip) + ")\"><g class=\"marks\">\n";
   draw_guides(box, panel);
   for (const ChartLine& line : panel.lines) {
     out_ += "<g class=\"series\" data-series=\"" + std::to_string(line.series) + "\">\n";
@@ -288,7 +303,8 @@ void Drawing::draw_panel(std::size_t index) {
   }
   out_ += "</g></g>\n";
   for (const ChartGuide& guide : panel.guides) {
-    if (guide.label.empty() || !chart_.x.fits(guide.x) || chart_.x.place(guide.x) < 0 || chart_.x.place(guide.x) > 1) continue;
+    if (guide.label.empty() || !chart_.x.fits(guide.x) || chart_.x.place(guide.x) < 0 || chart_.x.place(guide.x) > 1)
+      continue;
     const double x = x_of(box, guide.x), room = box.x + box.w - x, wide = text_width(guide.label, 9.5) + 4;
     out_ += text_at(room > wide ? x - 3 : x + 3, box.y - 4, guide.label,
                     {.size = 9.5, .anchor = room > wide ? "start" : "end", .fill = "#666", .classes = "guide-label"});

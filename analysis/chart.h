@@ -26,7 +26,8 @@ struct ChartBar {
   double from = 0.0, to = 0.0, height = 0.0;
 };
 
-/// One series in one panel. What is not finite, or not above zero on a logarithmic axis, is left out and breaks the line.
+/// One series in one panel. What is not finite, or not above zero on a logarithmic axis, is left out and breaks the
+/// line.
 struct ChartLine {
   std::size_t series = 0;  // index into Chart::series, which gives colour and marker
   std::vector<ChartPoint> points = {};
@@ -35,7 +36,7 @@ struct ChartLine {
   std::vector<ChartPoint> dots = {};     // single trials behind the line, pale
   std::vector<ChartPoint> rings = {};    // points to set off: a choice
   std::vector<ChartPoint> crosses = {};  // without a finite value: drawn at the worse edge, only x counts
-  bool markers = true;              // of points; without them they are still found by hovering
+  bool markers = true;                   // of points; without them they are still found by hovering
 };
 
 /// A vertical line across a panel: the training length.
@@ -55,7 +56,7 @@ struct Chart {
   std::string id = {};                   // unique in a page, letters, digits and '-'
   std::vector<std::string> series = {};  // names, in the order of the legend
   ChartAxis x, y;
-  bool more_is_better = true;       // at which edge crosses stand: at the bottom when true
+  bool more_is_better = true;  // at which edge crosses stand: at the bottom when true
   std::vector<ChartPanel> panels = {};
 };
 
@@ -72,13 +73,13 @@ struct HeatMap {
   bool more_is_better = true;  // the better, the darker
 };
 
-/// A whole SVG document: vector text, no scripts, nothing that is fetched. The same chart gives the same bytes. Every text is
-/// escaped. `data-` attributes say where the panels lie, for pages that zoom (analysis/report/page.js).
+/// A whole SVG document: vector text, no scripts, nothing that is fetched. The same chart gives the same bytes. Every
+/// text is escaped. `data-` attributes say where the panels lie, for pages that zoom (analysis/report/page.js).
 std::string svg(const Chart& chart);
 std::string svg(const HeatMap& map);
 
-/// Colours that people with any of the common colour deficiencies tell apart (Okabe and Ito 2008, without the yellow, which
-/// does not show on white); from the eighth series on they repeat with another marker and dashes.
+/// Colours that people with any of the common colour deficiencies tell apart (Okabe and Ito 2008, without the yellow,
+/// which does not show on white); from the eighth series on they repeat with another marker and dashes.
 std::string series_colour(std::size_t series);
 
 }  // namespace phasor::analysis

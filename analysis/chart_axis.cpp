@@ -67,7 +67,8 @@ std::string power_text(double value) {
   const int exponent = static_cast<int>(std::floor(std::log10(size) + 1e-12));
   // Rounded to what is written: 0.0003 / 1e-4 is not 3.
   const double mantissa = std::round(size / std::pow(10.0, exponent) * 1e6) / 1e6;
-  return std::string(value < 0 ? "−" : "") + (mantissa == 1.0 ? "" : shortest(mantissa) + "×") + "10" + superscript(exponent);
+  return std::string(value < 0 ? "−" : "") + (mantissa == 1.0 ? "" : shortest(mantissa) + "×") + "10" +
+         superscript(exponent);
 }
 
 }  // namespace
@@ -119,7 +120,8 @@ std::vector<Tick> ticks_of(const ChartAxis& axis, int count) {
   std::vector<Tick> ticks;
   // One way of writing on an axis: 0.1 above 10⁻⁴ would be two.
   const bool powers = axis.kind == AxisKind::log10 && axis.at.empty() && values.front() < 1e-3;
-  for (const double value : values) ticks.push_back({value, powers && value < 1.0 ? power_text(value) : tick_text(value)});
+  for (const double value : values)
+    ticks.push_back({value, powers && value < 1.0 ? power_text(value) : tick_text(value)});
   return ticks;
 }
 

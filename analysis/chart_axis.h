@@ -19,14 +19,14 @@ struct ChartAxis {
   AxisKind kind = AxisKind::linear;
   double low = 0.0, high = 0.0;
   std::vector<double> at = {};  // where ticks are wanted: the values of a grid; by itself when empty
-  bool whole = false;      // ticks at whole numbers only: lengths, steps
+  bool whole = false;           // ticks at whole numbers only: lengths, steps
 
-  bool fits(double value) const;      // finite, and above zero on a logarithmic axis
-  double place(double value) const;   // 0 at `low`, 1 at `high`
+  bool fits(double value) const;     // finite, and above zero on a logarithmic axis
+  double place(double value) const;  // 0 at `low`, 1 at `high`
 };
 
-/// Sets the ends of an axis from values when they are not given: a linear one to round numbers, a logarithmic one with a little
-/// room; one value only gets room on both sides.
+/// Sets the ends of an axis from values when they are not given: a linear one to round numbers, a logarithmic one with
+/// a little room; one value only gets room on both sides.
 void span_axis(ChartAxis& axis, const std::vector<double>& values);
 
 /// Ticks within the ends: at the wanted values, or about `count` round ones.

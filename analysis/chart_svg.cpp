@@ -16,12 +16,23 @@ std::string escaped(const std::string& text) {
     const std::size_t good = find_bad_utf8(rest).value_or(rest.size());
     for (const char c : rest.substr(0, good)) {
       switch (c) {
-        case '&': out += "&amp;"; break;
-        case '<': out += "&lt;"; break;
-        case '>': out += "&gt;"; break;
-        case '"': out += "&quot;"; break;
-        case '\'': out += "&#39;"; break;
-        default: out += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? ' ' : c;
+        case '&':
+          out += "&amp;";
+          break;
+        case '<':
+          out += "&lt;";
+          break;
+        case '>':
+          out += "&gt;";
+          break;
+        case '"':
+          out += "&quot;";
+          break;
+        case '\'':
+          out += "&#39;";
+          break;
+        default:
+          out += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? ' ' : c;
       }
     }
     if (good == rest.size()) break;
@@ -72,7 +83,8 @@ std::string fitted(const std::string& text, double width, double size) {
   return cut + "…";
 }
 
-std::string marker(std::size_t index, double x, double y, double radius, const std::string& attributes, const std::string& tip) {
+std::string marker(std::size_t index, double x, double y, double radius, const std::string& attributes,
+                   const std::string& tip) {
   const auto r = [&](double factor) { return coordinate(radius * factor); };
   const auto pair = [&](double u, double v) { return r(u) + " " + r(v); };
   std::string shape;
@@ -92,16 +104,18 @@ std::string marker(std::size_t index, double x, double y, double radius, const s
       shape = "M" + pair(0, 1.2) + "L" + pair(1.1, -.8) + "H" + r(-1.1) + "Z";
       break;
     default:
-      shape = "M" + pair(-1.2, 0) + "L" + pair(-.4, -1.2) + "H" + r(.4) + "L" + pair(1.2, 0) + "L" + pair(.4, 1.2) + "H" + r(-.4) + "Z";
+      shape = "M" + pair(-1.2, 0) + "L" + pair(-.4, -1.2) + "H" + r(.4) + "L" + pair(1.2, 0) + "L" + pair(.4, 1.2) +
+              "H" + r(-.4) + "Z";
   }
   const std::string tag = shape.empty() ? "circle" : "path";
-  return "<" + tag + (shape.empty() ? " r=\"" + r(1) : " d=\"" + shape) + "\" transform=\"translate(" + coordinate(x) + " " + coordinate(y) +
-         ")\" " + attributes + (tip.empty() ? "/>\n" : "><title>" + escaped(tip) + "</title></" + tag + ">\n");
+  return "<" + tag + (shape.empty() ? " r=\"" + r(1) : " d=\"" + shape) + "\" transform=\"translate(" + coordinate(x) +
+         " " + coordinate(y) + ")\" " + attributes +
+         (tip.empty() ? "/>\n" : "><title>" + escaped(tip) + "</title></" + tag + ">\n");
 }
 
 std::string text_at(double x, double y, const std::string& text, const TextStyle& style) {
-  std::string out = "<text x=\"" + coordinate(x) + "\" y=\"" + coordinate(y) + "\" font-size=\"" + coordinate(style.size) + "\" fill=\"" +
-                    style.fill + "\"";
+  std::string out = "<text x=\"" + coordinate(x) + "\" y=\"" + coordinate(y) + "\" font-size=\"" +
+                    coordinate(style.size) + "\" fill=\"" + style.fill + "\"";
   if (std::string_view(style.anchor) != "start") out += std::string(" text-anchor=\"") + style.anchor + "\"";
   if (style.bold) out += " font-weight=\"600\"";
   if (style.classes[0] != '\0') out += std::string(" class=\"") + style.classes + "\"";
@@ -110,9 +124,10 @@ std::string text_at(double x, double y, const std::string& text, const TextStyle
 
 std::string svg_head(double width, double height, const std::string& id, const std::string& attributes) {
   // 72 units to the inch of a page of 7.1 inches: what is 8 points there is 8 points in print.
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" id=\"" + escaped(id) + "\" viewBox=\"0 0 " + coordinate(width) + " " +
-         coordinate(height) + "\" width=\"" + coordinate(width) + "\" height=\"" + coordinate(height) +
-         "\" font-family=\"Helvetica, Arial, 'Liberation Sans', 'Nimbus Sans', sans-serif\"" + (attributes.empty() ? "" : " " + attributes) + ">\n";
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" id=\"" + escaped(id) + "\" viewBox=\"0 0 " +
+         coordinate(width) + " " + coordinate(height) + "\" width=\"" + coordinate(width) + "\" height=\"" +
+         coordinate(height) + "\" font-family=\"Helvetica, Arial, 'Liberation Sans', 'Nimbus Sans', sans-serif\"" +
+         (attributes.empty() ? "" : " " + attributes) + ">\n";
 }
 
 }  // namespace phasor::analysis

@@ -5,8 +5,8 @@
 
 namespace phasor::analysis {
 
-/// Text for XML and HTML, also inside attributes: markup is escaped, control characters become spaces, and bytes that are not
-/// UTF-8 become U+FFFD.
+/// Text for XML and HTML, also inside attributes: markup is escaped, control characters become spaces, and bytes that
+/// are not UTF-8 become U+FFFD.
 std::string escaped(const std::string& text);
 
 /// A coordinate: at most two decimals, no trailing zeros.
@@ -18,8 +18,10 @@ double text_width(const std::string& text, double size);
 /// `text` cut with an ellipsis so that it is no wider.
 std::string fitted(const std::string& text, double width, double size);
 
-/// A marker at (x, y): circle, square, triangle, diamond, ... by index; with `tip` as its title where that is not empty.
-std::string marker(std::size_t index, double x, double y, double radius, const std::string& attributes, const std::string& tip = "");
+/// A marker at (x, y): circle, square, triangle, diamond, ... by index; with `tip` as its title where that is not
+/// empty.
+std::string marker(std::size_t index, double x, double y, double radius, const std::string& attributes,
+                   const std::string& tip = "");
 inline constexpr std::size_t marker_count = 6;
 
 struct TextStyle {

@@ -25,7 +25,8 @@ void add_point(ChartLine& line, double x, const Number& number, const std::strin
 }
 
 /// The trials behind a point, where they are few enough to be told apart.
-void add_dots(ChartLine& line, double x, const FigureParts& parts, const std::vector<std::size_t>& trials, std::size_t number) {
+void add_dots(ChartLine& line, double x, const FigureParts& parts, const std::vector<std::size_t>& trials,
+              std::size_t number) {
   if (trials.size() < 2 || trials.size() > 10) return;
   for (const std::size_t trial : trials) {
     const std::optional<double>& value = parts.table.trials[trial].reported[number];
@@ -62,7 +63,9 @@ std::vector<std::size_t> sliced(const Table& table, const Series& like) {
     const Series& series = table.spec.report[i];
     if (series.split == like.split && series.metric == like.metric && series.slice >= 0) numbers.push_back(i);
   }
-  std::stable_sort(numbers.begin(), numbers.end(), [&](std::size_t a, std::size_t b) { return table.spec.report[a].slice < table.spec.report[b].slice; });
+  std::stable_sort(numbers.begin(), numbers.end(), [&](std::size_t a, std::size_t b) {
+    return table.spec.report[a].slice < table.spec.report[b].slice;
+  });
   return numbers;
 }
 
@@ -70,14 +73,16 @@ Figure length_figure(const FigureParts& parts, const std::vector<std::size_t>& n
   const Series& series = parts.table.spec.report[numbers.front()];
   const bool positions = series.metric.starts_with("position_");
   std::vector<double> lengths;
-  for (const std::size_t number : numbers) lengths.push_back(static_cast<double>(parts.table.spec.report[number].slice));
+  for (const std::size_t number : numbers)
+    lengths.push_back(static_cast<double>(parts.table.spec.report[number].slice));
   const std::string noun = positions ? "position" : parts.slice_noun();
   Chart chart = parts.chart(name);
   chart.x = axis_through(noun, lengths);
   chart.y = axis_of(series.metric);
   chart.more_is_better = more_is_better(series.metric);
   bool marked = false;
-  const bool single = std::none_of(parts.table.axes.begin(), parts.table.axes.end(), [](const auto& axis) { return axis.role == "average"; });
+  const bool single = std::none_of(parts.table.axes.begin(), parts.table.axes.end(),
+                                   [](const auto& axis) { return axis.role == "average"; });
   for (std::size_t column = 0; column < parts.panels(); ++column) {
     ChartPanel panel;
     panel.title = parts.columns[column];
@@ -89,7 +94,8 @@ Figure length_figure(const FigureParts& parts, const std::vector<std::size_t>& n
       ChartLine line;
       line.series = row;
       for (std::size_t i = 0; i < numbers.size(); ++i) {
-        add_point(line, lengths[i], parts.table.cell(row, column).numbers[numbers[i]], parts.rows[row] + ", " + noun + " " + tick_text(lengths[i]));
+        add_point(line, lengths[i], parts.table.cell(row, column).numbers[numbers[i]],
+                  parts.rows[row] + ", " + noun + " " + tick_text(lengths[i]));
         if (single) add_dots(line, lengths[i], parts, parts.reported(row, column), numbers[i]);
       }
       panel.lines.push_back(std::move(line));
@@ -99,9 +105,10 @@ Figure length_figure(const FigureParts& parts, const std::vector<std::size_t>& n
   Figure figure{name, "", "", ""};
   const std::string text = sentence(spoken(series.metric));
   figure.title = text + " against " + noun;
-  figure.caption = text + " on " + series.split + " at the last evaluation against " + noun + ", of the trials that the table reports. Lines are means over " +
-                   parts.seeds() + ", bands reach from the lowest to the highest, dots are single trials." + (marked ? " Dashed: the longest of training." : "") +
-                   parts.left_out(numbers.front());
+  figure.caption = text + " on " + series.split + " at the last evaluation against " + noun +
+                   ", of the trials that the table reports. Lines are means over " + parts.seeds() +
+                   ", bands reach from the lowest to the highest, dots are single trials." +
+                   (marked ? " Dashed: the longest of training." : "") + parts.left_out(numbers.front());
   figure.svg = svg(chart);
   return figure;
 }
@@ -121,7 +128,8 @@ std::optional<std::pair<std::size_t, std::vector<double>>> numeric_column(const 
     for (const std::string& label : table.axes[i].labels) {
       if (const auto value = number_in(label)) values.push_back(*value);
     }
-    if (std::set<double>(values.begin(), values.end()).size() == table.axes[i].labels.size()) return std::pair(i, values);
+    if (std::set<double>(values.begin(), values.end()).size() == table.axes[i].labels.size())
+      return std::pair(i, values);
   }
   return std::nullopt;
 }
@@ -139,7 +147,8 @@ std::vector<WidthPanel> width_panels(const Table& table, std::size_t axis) {
     std::vector<std::string> labels = table.columns[column];
     labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(before));
     const std::string title = join(labels, " / ");
-    const auto known = std::find_if(panels.begin(), panels.end(), [&](const WidthPanel& panel) { return panel.title == title; });
+    const auto known =
+        std::find_if(panels.begin(), panels.end(), [&](const WidthPanel& panel) { return panel.title == title; });
     (known == panels.end() ? panels.emplace_back(WidthPanel{title, {}}) : *known).columns.push_back(column);
   }
   return panels;
@@ -150,13 +159,16 @@ std::vector<WidthPanel> width_panels(const Table& table, std::size_t axis) {
 void add_length_figures(const FigureParts& parts, std::vector<Figure>& figures) {
   std::vector<Series> kinds = {parts.table.spec.primary};
   for (const Series& series : parts.table.spec.report) {
-    const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const Series& k) { return k.split == series.split && k.metric == series.metric; });
+    const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const Series& k) {
+      return k.split == series.split && k.metric == series.metric;
+    });
     if (!known) kinds.push_back(series);
   }
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     const std::vector<std::size_t> numbers = sliced(parts.table, kinds[i]);
     const std::string split = kinds[i].split == parts.table.spec.primary.split ? "" : kinds[i].split + "-";
-    if (numbers.size() > 1) figures.push_back(length_figure(parts, numbers, i == 0 ? "length" : "length-" + split + kinds[i].metric));
+    if (numbers.size() > 1)
+      figures.push_back(length_figure(parts, numbers, i == 0 ? "length" : "length-" + split + kinds[i].metric));
   }
 }
 
@@ -177,23 +189,29 @@ void add_width_figure(const FigureParts& parts, std::vector<Figure>& figures) {
       if (chart.panels.size() == FigureParts::most_panels) break;
       ChartPanel panel;
       panel.title = place.title;
-      if (numbers.size() > 1) panel.title += (place.title.empty() ? "" : ", ") + parts.slice_noun() + " " + slice_to_text(parts.table.spec.report[number].slice);
+      if (numbers.size() > 1)
+        panel.title += (place.title.empty() ? "" : ", ") + parts.slice_noun() + " " +
+                       slice_to_text(parts.table.spec.report[number].slice);
       for (std::size_t row = 0; row < parts.rows.size(); ++row) {
         ChartLine line;
         line.series = row;
         for (std::size_t i = 0; i < place.columns.size(); ++i) {
-          add_point(line, values[i], parts.table.cell(row, place.columns[i]).numbers[number], parts.rows[row] + ", " + head + " " + tick_text(values[i]));
+          add_point(line, values[i], parts.table.cell(row, place.columns[i]).numbers[number],
+                    parts.rows[row] + ", " + head + " " + tick_text(values[i]));
         }
-        std::stable_sort(line.points.begin(), line.points.end(), [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
-        std::stable_sort(line.band.begin(), line.band.end(), [](const ChartBand& a, const ChartBand& b) { return a.x < b.x; });
+        std::stable_sort(line.points.begin(), line.points.end(),
+                         [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
+        std::stable_sort(line.band.begin(), line.band.end(),
+                         [](const ChartBand& a, const ChartBand& b) { return a.x < b.x; });
         panel.lines.push_back(std::move(line));
       }
       chart.panels.push_back(std::move(panel));
     }
   }
   figures.push_back({"width", sentence(spoken(primary.metric)) + " against " + head,
-                     sentence(spoken(primary.metric)) + " on " + primary.split + " at the last evaluation against " + head + ", of the trials that the table reports. Lines are means over " +
-                         parts.seeds() + ", bands reach from the lowest to the highest." + parts.left_out(parts.primary),
+                     sentence(spoken(primary.metric)) + " on " + primary.split + " at the last evaluation against " +
+                         head + ", of the trials that the table reports. Lines are means over " + parts.seeds() +
+                         ", bands reach from the lowest to the highest." + parts.left_out(parts.primary),
                      svg(chart)});
 }
 
@@ -213,17 +231,22 @@ void add_heatmap(const FigureParts& parts, std::vector<Figure>& figures) {
       const Statistics& s = number.statistics;
       const std::string name = parts.rows[row] + " on " + parts.columns[column] + ": ";
       if (!s.mean) {
-        map.cells.push_back({std::nullopt, "n/a", name + "no number, " + std::to_string(number.counts.finite) + " of " + std::to_string(number.counts.expected) + " trials gave one"});
+        map.cells.push_back({std::nullopt, "n/a",
+                             name + "no number, " + std::to_string(number.counts.finite) + " of " +
+                                 std::to_string(number.counts.expected) + " trials gave one"});
         continue;
       }
       low = std::min(low, *s.mean);
       high = std::max(high, *s.mean);
-      map.cells.push_back({s.mean, map.more_is_better ? short_digits(fixed(*s.mean, 2)) : digits(s.mean), name + digits(s.mean) + range_text(s)});
+      map.cells.push_back({s.mean, map.more_is_better ? short_digits(fixed(*s.mean, 2)) : digits(s.mean),
+                           name + digits(s.mean) + range_text(s)});
     }
   }
   if (!map.more_is_better && low < high) map.low = low, map.high = high;
   figures.push_back({"heatmap", "Rows and columns at a glance",
-                     sentence(spoken(primary.metric)) + " on " + primary.split + (primary.slice < 0 ? " over all lengths" : " at " + parts.slice_noun() + " " + slice_to_text(primary.slice)) +
+                     sentence(spoken(primary.metric)) + " on " + primary.split +
+                         (primary.slice < 0 ? " over all lengths"
+                                            : " at " + parts.slice_noun() + " " + slice_to_text(primary.slice)) +
                          ", means over " + parts.seeds() + "; the darker, the better. Hatched: no number to give.",
                      svg(map)});
 }

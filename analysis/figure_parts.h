@@ -31,7 +31,9 @@ class FigureParts {
   std::size_t column_of(const std::vector<std::int64_t>& at) const { return place(at, "column"); }
 
   /// Trials that a cell's numbers are made of, as indices of Table::trials (and of Frame::rows).
-  const std::vector<std::size_t>& reported(std::size_t row, std::size_t column) const { return reported_[row * columns.size() + column]; }
+  const std::vector<std::size_t>& reported(std::size_t row, std::size_t column) const {
+    return reported_[row * columns.size() + column];
+  }
 
   /// Longest training sequence of a column, in the units of its slices, when its trials agree on one.
   std::optional<double> trained_to(std::size_t column) const;

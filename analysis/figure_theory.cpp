@@ -15,8 +15,10 @@ namespace {
 Figure temperature_figure() {
   constexpr int pairs = 64;
   const std::vector<std::pair<std::string, std::vector<double>>> spectra = {
-      {"RoPE, e = 0.1", theory::rope_temperatures(pairs, 10.0)},      {"RoPE, e = 10⁻⁴", theory::rope_temperatures(pairs, 1e4)},
-      {"tan, e = 0.1", theory::tangent_temperatures(pairs, 0.1)},     {"tan, e = 0.01", theory::tangent_temperatures(pairs, 0.01)},
+      {"RoPE, e = 0.1", theory::rope_temperatures(pairs, 10.0)},
+      {"RoPE, e = 10⁻⁴", theory::rope_temperatures(pairs, 1e4)},
+      {"tan, e = 0.1", theory::tangent_temperatures(pairs, 0.1)},
+      {"tan, e = 0.01", theory::tangent_temperatures(pairs, 0.01)},
       {"tan, e = 10⁻⁴", theory::tangent_temperatures(pairs, 1e-4)}};
   Chart chart;
   chart.id = "figure-temperatures";
@@ -26,15 +28,18 @@ Figure temperature_figure() {
   for (const auto& [name, temperatures] : spectra) {
     ChartLine line{.series = chart.series.size(), .markers = false};
     for (std::size_t j = 0; j < temperatures.size(); ++j) {
-      line.points.push_back({static_cast<double>(j), temperatures[j], name + ", pair " + std::to_string(j) + ": " + digits(temperatures[j])});
+      line.points.push_back({static_cast<double>(j), temperatures[j],
+                             name + ", pair " + std::to_string(j) + ": " + digits(temperatures[j])});
     }
     chart.series.push_back(name);
     panel.lines.push_back(std::move(line));
   }
   chart.panels = {std::move(panel)};
   return {"temperatures", "Temperatures",
-          "Temperatures of 64 channel pairs: RoPE's e^(j/64), and tan(phi/2) with phi evenly spread up to (1 - e) pi, over its largest. At e = 0.1 the two "
-          "are alike; at e = 10⁻⁴ all but one pair of the tan spectrum turn below 0.01. Its slowest pair does not turn at all and is not drawn.",
+          "Temperatures of 64 channel pairs: RoPE's e^(j/64), and tan(phi/2) with phi evenly spread up to (1 - e) pi, "
+          "over its largest. At e = 0.1 the two "
+          "are alike; at e = 10⁻⁴ all but one pair of the tan spectrum turn below 0.01. Its slowest pair does not turn "
+          "at all and is not drawn.",
           svg(chart)};
 }
 
@@ -59,16 +64,19 @@ Figure leakage_figure() {
     ChartLine line{.series = chart.series.size(), .markers = false};
     for (std::size_t k = 0; k < found.energy.size() && found.frequency[k] <= highest; ++k) {
       const double level = std::max(floor, 10.0 * std::log10(found.energy[k] / top));
-      line.points.push_back({found.frequency[k], level, name + ", " + fixed(found.frequency[k], 2) + " Hz: " + fixed(level, 1) + " dB"});
+      line.points.push_back(
+          {found.frequency[k], level, name + ", " + fixed(found.frequency[k], 2) + " Hz: " + fixed(level, 1) + " dB"});
     }
     chart.series.push_back(name);
     panel.lines.push_back(std::move(line));
   }
   chart.panels = {std::move(panel)};
-  return {"leakage", "Leakage of windows",
-          "Energy spectrum of two seconds of a 10.25 Hz sine at 100 Hz under four windows, each against its own peak. The exponential window has weight 1 at the "
-          "newest sample and 0.1 at the oldest: it smooths the ripple of the rectangular one and leaves its far energy.",
-          svg(chart)};
+  return {
+      "leakage", "Leakage of windows",
+      "Energy spectrum of two seconds of a 10.25 Hz sine at 100 Hz under four windows, each against its own peak. The "
+      "exponential window has weight 1 at the "
+      "newest sample and 0.1 at the oldest: it smooths the ripple of the rectangular one and leaves its far energy.",
+      svg(chart)};
 }
 
 }  // namespace

@@ -11,11 +11,14 @@ namespace {
 
 constexpr std::size_t most_bins = 60;
 
-/// Means of the losses of a trial over spans of steps, each of the same number of steps; infinite where one of them is not finite.
+/// Means of the losses of a trial over spans of steps, each of the same number of steps; infinite where one of them is
+/// not finite.
 std::vector<double> binned(const std::vector<results::StepLog>& steps, std::int64_t last, std::size_t bins) {
   std::vector<double> sums(bins, 0.0), counts(bins, 0.0);
   for (const results::StepLog& step : steps) {
-    const auto bin = std::min(static_cast<std::size_t>((step.step - 1) * static_cast<std::int64_t>(bins) / std::max<std::int64_t>(last, 1)), bins - 1);
+    const auto bin = std::min(
+        static_cast<std::size_t>((step.step - 1) * static_cast<std::int64_t>(bins) / std::max<std::int64_t>(last, 1)),
+        bins - 1);
     sums[bin] += step.loss;
     counts[bin] += 1.0;
   }
@@ -35,7 +38,8 @@ void add_spread(ChartLine& line, double x, std::vector<double> values, const std
   if (values.empty()) return;
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   std::string text = tip + ": " + digits(median_of(values));
-  if (values.size() > 1) text += " (" + digits(*low) + " to " + digits(*high) + ", n=" + std::to_string(values.size()) + ")";
+  if (values.size() > 1)
+    text += " (" + digits(*low) + " to " + digits(*high) + ", n=" + std::to_string(values.size()) + ")";
   line.points.push_back({x, median_of(values), text});
   if (values.size() > 1) line.band.push_back({x, *low, *high});
 }
@@ -55,14 +59,16 @@ std::optional<std::pair<std::size_t, std::size_t>> numeric_select(const Table& t
   for (std::size_t i = 0; i < table.axes.size(); ++i) {
     const results::ManifestAxis& axis = table.axes[i];
     if (axis.role != "select") continue;
-    const bool numbers = axis.values.size() > 1 && std::all_of(axis.values.begin(), axis.values.end(), [](const Json& v) { return v.is_number(); });
+    const bool numbers = axis.values.size() > 1 && std::all_of(axis.values.begin(), axis.values.end(),
+                                                               [](const Json& v) { return v.is_number(); });
     if (numbers) return std::pair(i, select);
     ++select;
   }
   return std::nullopt;
 }
 
-/// Scores of a cell at one value of the axis: the best over other select axes, the mean over settings; nothing when a setting has none.
+/// Scores of a cell at one value of the axis: the best over other select axes, the mean over settings; nothing when a
+/// setting has none.
 std::optional<double> score_at(const Cell& cell, std::size_t select, const std::string& label, bool more) {
   std::vector<double> scores;
   for (const Setting& setting : cell.settings) {
@@ -78,7 +84,8 @@ std::optional<double> score_at(const Cell& cell, std::size_t select, const std::
   return describe(scores).mean;
 }
 
-ChartLine sensitivity_line(const FigureParts& parts, std::size_t row, std::size_t column, std::size_t axis, std::size_t select, bool more) {
+ChartLine sensitivity_line(const FigureParts& parts, std::size_t row, std::size_t column, std::size_t axis,
+                           std::size_t select, bool more) {
   const Table& table = parts.table;
   const Cell& cell = table.cell(row, column);
   ChartLine line;
@@ -93,14 +100,16 @@ ChartLine sensitivity_line(const FigureParts& parts, std::size_t row, std::size_
     const std::optional<double> score = score_at(cell, select, label, more);
     line.points.push_back({value_of(point), score.value_or(NAN), name + ": mean " + digits(score)});
     const bool single = cell.settings.size() == 1 && cell.settings.front().choice.chosen;
-    if (single && score && cell.settings.front().candidates[*cell.settings.front().choice.chosen].labels[select] == label) {
+    if (single && score &&
+        cell.settings.front().candidates[*cell.settings.front().choice.chosen].labels[select] == label) {
       line.rings.push_back({value_of(point), *score, ""});
     }
   }
   for (const TrialLine& trial : table.trials) {
     if (trial.fresh || parts.row_of(trial.at) != row || parts.column_of(trial.at) != column) continue;
     const double x = value_of(static_cast<std::size_t>(trial.at[axis]));
-    const bool ended = trial.status == TrialStatus::done || trial.status == TrialStatus::diverged || is_failure(trial.status);
+    const bool ended =
+        trial.status == TrialStatus::done || trial.status == TrialStatus::diverged || is_failure(trial.status);
     if (trial.status == TrialStatus::done && trial.selected && std::isfinite(trial.selected->value)) {
       line.dots.push_back({x, trial.selected->value, trial.name + ": " + digits(trial.selected->value)});
     } else if (ended) {
@@ -144,7 +153,8 @@ void add_curves(const FigureParts& parts, std::vector<Figure>& figures) {
     for (std::size_t row = 0; row < parts.rows.size(); ++row) {
       std::vector<std::vector<double>> curves;
       for (const std::size_t trial : parts.reported(row, column)) {
-        if (const auto* record = record_of(trial); record != nullptr && !record->steps.empty()) curves.push_back(binned(record->steps, last, bins));
+        if (const auto* record = record_of(trial); record != nullptr && !record->steps.empty())
+          curves.push_back(binned(record->steps, last, bins));
       }
       ChartLine line;
       line.series = row;
@@ -160,7 +170,8 @@ void add_curves(const FigureParts& parts, std::vector<Figure>& figures) {
     chart.panels.push_back(std::move(panel));
   }
   figures.push_back({"curves", "Learning curves",
-                     "Training loss of the trials that the table reports, means over " + std::to_string(bins) + " equal spans of steps. Lines are medians over " + parts.seeds() +
+                     "Training loss of the trials that the table reports, means over " + std::to_string(bins) +
+                         " equal spans of steps. Lines are medians over " + parts.seeds() +
                          ", bands reach from the lowest to the highest." + parts.left_out(parts.primary),
                      svg(chart)});
 }
@@ -179,7 +190,8 @@ void add_progress(const FigureParts& parts, std::vector<Figure>& figures) {
       std::map<std::int64_t, std::vector<double>> by_step;
       for (const std::size_t trial : parts.reported(row, column)) {
         for (const results::EvalPoint& point : parts.frame.rows[trial].evals) {
-          if (point.split == series.split && point.metric == series.metric && point.slice == series.slice) by_step[point.step].push_back(point.value);
+          if (point.split == series.split && point.metric == series.metric && point.slice == series.slice)
+            by_step[point.step].push_back(point.value);
         }
       }
       ChartLine line;
@@ -195,10 +207,11 @@ void add_progress(const FigureParts& parts, std::vector<Figure>& figures) {
   }
   if (longest < 3) return;
   chart.x = step_axis(last);
-  figures.push_back({"progress", "Evaluations while training",
-                     described(series) + " while training, of the trials that the table reports. Lines are medians over " + parts.seeds() +
-                         ", bands reach from the lowest to the highest." + parts.left_out(parts.primary),
-                     svg(chart)});
+  figures.push_back(
+      {"progress", "Evaluations while training",
+       described(series) + " while training, of the trials that the table reports. Lines are medians over " +
+           parts.seeds() + ", bands reach from the lowest to the highest." + parts.left_out(parts.primary),
+       svg(chart)});
 }
 
 void add_sensitivity(const FigureParts& parts, std::vector<Figure>& figures) {
@@ -230,8 +243,10 @@ void add_sensitivity(const FigureParts& parts, std::vector<Figure>& figures) {
   }
   if (!any) return;
   figures.push_back({"sensitivity", "How much " + parts.table.axes[axis].name + " matters",
-                     described(series) + ", " + to_text(parts.table.spec.select->at) + ", against " + head_of(parts.table.axes[axis]) +
-                         ". Dots are single trials, lines means over all replicates where every one gave a number; ringed: the choice." +
+                     described(series) + ", " + to_text(parts.table.spec.select->at) + ", against " +
+                         head_of(parts.table.axes[axis]) +
+                         ". Dots are single trials, lines means over all replicates where every one gave a number; "
+                         "ringed: the choice." +
                          (crosses ? " Crosses: diverged or failed." : ""),
                      svg(chart)});
 }

@@ -29,7 +29,8 @@ std::optional<double> largest(const Json& value) {
 }
 
 const Json* column_of_spec(const FrameRow& row, const std::string& path) {
-  const auto found = std::lower_bound(row.columns.begin(), row.columns.end(), path, [](const auto& c, const std::string& p) { return c.first < p; });
+  const auto found = std::lower_bound(row.columns.begin(), row.columns.end(), path,
+                                      [](const auto& c, const std::string& p) { return c.first < p; });
   return found != row.columns.end() && found->first == path ? &found->second : nullptr;
 }
 
@@ -112,7 +113,9 @@ std::string FigureParts::left_out(std::size_t number) const {
   } else if (!cells.empty()) {
     text = " Not drawn, for want of a number: " + join(cells, ", ") + ".";
   }
-  if (columns.size() > panels()) text += " Only the first " + std::to_string(panels()) + " of " + std::to_string(columns.size()) + " columns are drawn.";
+  if (columns.size() > panels())
+    text +=
+        " Only the first " + std::to_string(panels()) + " of " + std::to_string(columns.size()) + " columns are drawn.";
   return text;
 }
 
@@ -160,7 +163,9 @@ std::vector<Figure> figures_named(const FigureSource& source, const std::string&
     if (name != known) continue;
     std::vector<Figure> made;
     add(FigureParts(source), made);
-    if (made.empty()) throw UserError("--figure " + name + ": this sweep has nothing to show in it; docs/report.md says what each figure needs");
+    if (made.empty())
+      throw UserError("--figure " + name +
+                      ": this sweep has nothing to show in it; docs/report.md says what each figure needs");
     return made;
   }
   throw UserError("--figure: found \"" + name + "\", expected " + quoted_list(names));

@@ -29,7 +29,8 @@ std::string lines_escaped(const std::string& text) {
 }
 
 std::string cell_button(std::size_t row, std::size_t column, const std::string& text) {
-  return "<button class=\"as-link\" data-cell=\"" + std::to_string(row) + "," + std::to_string(column) + "\">" + escaped(text) + "</button>";
+  return "<button class=\"as-link\" data-cell=\"" + std::to_string(row) + "," + std::to_string(column) + "\">" +
+         escaped(text) + "</button>";
 }
 
 std::string head_row(const std::vector<std::string>& heads) {
@@ -42,13 +43,15 @@ std::string head_row(const std::vector<std::string>& heads) {
 std::string table_html(const Table& table) {
   const Grid grid = human_grid(table, Dress::page), chosen = chosen_grid(table);
   const std::size_t first = table.rows.empty() ? 0 : table.rows.front().size();
-  std::string text = "<p class=\"title\">" + escaped(title(table, Dress::page)) + ". A click on a number lists its trials, a click on a trial opens it.</p>\n";
+  std::string text = "<p class=\"title\">" + escaped(title(table, Dress::page)) +
+                     ". A click on a number lists its trials, a click on a trial opens it.</p>\n";
   text += "<div class=\"wide\"><table id=\"table\">" + head_row(grid.heads) + "<tbody>\n";
   for (std::size_t row = 0; row < grid.lines.size(); ++row) {
     text += "<tr>";
     for (std::size_t i = 0; i < grid.lines[row].size(); ++i) {
       const bool number = i >= first && i < first + table.columns.size();
-      text += "<td>" + (number ? cell_button(row, i - first, grid.lines[row][i]) : escaped(grid.lines[row][i])) + "</td>";
+      text +=
+          "<td>" + (number ? cell_button(row, i - first, grid.lines[row][i]) : escaped(grid.lines[row][i])) + "</td>";
     }
     text += "</tr>\n";
   }
@@ -63,7 +66,8 @@ std::string table_html(const Table& table) {
     text += "</tbody></table></div>\n";
   }
   text += "<dl class=\"notes\">\n";
-  for (const auto& [head, note] : footnotes(table)) text += "<dt>" + escaped(head) + "</dt><dd>" + escaped(note) + "</dd>\n";
+  for (const auto& [head, note] : footnotes(table))
+    text += "<dt>" + escaped(head) + "</dt><dd>" + escaped(note) + "</dd>\n";
   return text + "</dl>\n";
 }
 
@@ -77,7 +81,8 @@ std::string numbers_html(const Table& table) {
     }
   }
   heads.insert(heads.end(), {"reported", "mean", "sd", "median", "lowest", "highest", "n of expected", "flags"});
-  std::string text = "<details><summary>Every reported number</summary>\n<div class=\"wide\"><table id=\"numbers\">" + head_row(heads) + "<tbody>\n";
+  std::string text = "<details><summary>Every reported number</summary>\n<div class=\"wide\"><table id=\"numbers\">" +
+                     head_row(heads) + "<tbody>\n";
   std::size_t lines = 0;
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     for (std::size_t column = 0; column < table.columns.size(); ++column) {
@@ -91,31 +96,38 @@ std::string numbers_html(const Table& table) {
         for (const std::string& field : fields) text += "<td>" + escaped(field) + "</td>";
         text += "<td>" + cell_button(row, column, s.mean ? digits(s.mean) : "n/a") + "</td>";
         for (const auto& value : {s.sd, s.median, s.min, s.max}) text += "<td>" + digits(value) + "</td>";
-        text += "<td>" + std::to_string(number.counts.finite) + " of " + std::to_string(number.counts.expected) + "</td><td>" +
-                escaped(join(number.flags, ", ")) + "</td></tr>\n";
+        text += "<td>" + std::to_string(number.counts.finite) + " of " + std::to_string(number.counts.expected) +
+                "</td><td>" + escaped(join(number.flags, ", ")) + "</td></tr>\n";
       }
     }
   }
   text += "</tbody></table></div>\n";
-  if (lines > most) text += "<p>The first " + grouped(most) + " of " + grouped(static_cast<std::int64_t>(lines)) + "; <code>phasor table --form long</code> has all.</p>\n";
+  if (lines > most)
+    text += "<p>The first " + grouped(most) + " of " + grouped(static_cast<std::int64_t>(lines)) +
+            "; <code>phasor table --form long</code> has all.</p>\n";
   return text + "</details>\n";
 }
 
 std::string figures_html(const std::vector<Figure>& figures) {
   std::string text;
   for (const Figure& figure : figures) {
-    text += "<figure id=\"" + escaped(figure.name) + "\">\n" + figure.svg + "<figcaption><b>" + escaped(figure.title) + ".</b> " + escaped(figure.caption) +
+    text += "<figure id=\"" + escaped(figure.name) + "\">\n" + figure.svg + "<figcaption><b>" + escaped(figure.title) +
+            ".</b> " + escaped(figure.caption) +
             "<button class=\"as-link save\">SVG</button></figcaption>\n</figure>\n";
   }
   if (text.empty()) return "<p>No trial has ended well yet: there is nothing to draw.</p>\n";
-  return "<p class=\"title\">A click on a name hides its series, a drag zooms, a double click brings all back.</p>\n" + text;
+  return "<p class=\"title\">A click on a name hides its series, a drag zooms, a double click brings all back.</p>\n" +
+         text;
 }
 
 std::string facts_line(const results::Manifest& manifest, const Table& table) {
   std::vector<std::string> parts;
-  for (const results::ManifestAxis& axis : manifest.axes) parts.push_back(std::to_string(axis.labels.size()) + " " + axis.name);
-  std::string text = escaped(join(parts, " × ")) + " &ensp; <b>" + grouped(table.expected) + "</b> trials, <b>" + grouped(table.done) + "</b> done";
-  for (const auto& [count, word] : {std::pair(table.diverged, "diverged"), std::pair(table.failed, "failed"), std::pair(table.missing, "missing")}) {
+  for (const results::ManifestAxis& axis : manifest.axes)
+    parts.push_back(std::to_string(axis.labels.size()) + " " + axis.name);
+  std::string text = escaped(join(parts, " × ")) + " &ensp; <b>" + grouped(table.expected) + "</b> trials, <b>" +
+                     grouped(table.done) + "</b> done";
+  for (const auto& [count, word] : {std::pair(table.diverged, "diverged"), std::pair(table.failed, "failed"),
+                                    std::pair(table.missing, "missing")}) {
     if (count > 0) text += std::string(", <b class=\"bad\">") + grouped(count) + "</b> " + word;
   }
   return text;
@@ -151,9 +163,13 @@ std::string facts_html(const Frame& frame, bool data) {
 std::string hygiene_html(const Frame& frame, const Table& table) {
   std::string text = "<h2 id=\"hygiene\">Data hygiene</h2>\n<dl class=\"notes\">\n";
   for (const std::string& note : table.data) text += "<dt>overlap</dt><dd>" + escaped(note) + "</dd>\n";
-  text += "<dt>choice</dt><dd>" + escaped(table.confirms ? "values were chosen on other seeds than are reported" :
-                                           table.spec.select ? "values were chosen on " + table.spec.select->series.split + " of the seeds that are reported on " + table.spec.primary.split + ": the means are biased upward"
-                                                             : "nothing was chosen") + "</dd>\n";
+  text += "<dt>choice</dt><dd>" +
+          escaped(table.confirms      ? "values were chosen on other seeds than are reported"
+                  : table.spec.select ? "values were chosen on " + table.spec.select->series.split +
+                                            " of the seeds that are reported on " + table.spec.primary.split +
+                                            ": the means are biased upward"
+                                      : "nothing was chosen") +
+          "</dd>\n";
   for (const std::string& note : table.build) text += "<dt>build</dt><dd>" + escaped(note) + "</dd>\n";
   return text + "</dl>\n<h3>Evaluation data, by content</h3>\n" + facts_html(frame, true);
 }
@@ -164,14 +180,22 @@ std::string rerun_html(const results::Manifest& manifest, const Frame& frame, co
     if (const std::string commit = provenance_of(row, "commit"); !commit.empty()) commits.insert(commit);
   }
   std::string text = "<h2 id=\"rerun\">How to rerun</h2>\n<pre>";
-  for (const std::string& commit : commits) text += escaped("git checkout " + commit + (commits.size() > 1 ? "   # of some trials" : "")) + "\n";
-  text += escaped("./run                                # builds\nphasor sweep sweeps/" + manifest.name + ".json --out " + options.folder +
-                  "   # runs what is missing; another folder runs all\nphasor table " + options.folder + "\nphasor report " + options.folder + " --out report.html") + "</pre>\n";
-  text += "<p>Each trial above has its own command, and its whole spec, which can be saved and run from this page alone. On the same build and processor model a rerun gives the same bits.</p>\n";
+  for (const std::string& commit : commits)
+    text += escaped("git checkout " + commit + (commits.size() > 1 ? "   # of some trials" : "")) + "\n";
+  text +=
+      escaped("./run                                # builds\nphasor sweep sweeps/" + manifest.name + ".json --out " +
+              options.folder + "   # runs what is missing; another folder runs all\nphasor table " + options.folder +
+              "\nphasor report " + options.folder + " --out report.html") +
+      "</pre>\n";
+  text +=
+      "<p>Each trial above has its own command, and its whole spec, which can be saved and run from this page alone. "
+      "On the same build and processor model a rerun gives the same bits.</p>\n";
   if (!manifest.base.is_null()) {
-    text += "<details><summary>The base experiment, every default written out</summary><pre>" + lines_escaped(manifest.base.pretty()) + "</pre></details>\n";
+    text += "<details><summary>The base experiment, every default written out</summary><pre>" +
+            lines_escaped(manifest.base.pretty()) + "</pre></details>\n";
   }
-  text += "<details><summary>The table section of the sweep</summary><pre>" + lines_escaped(manifest.table.pretty()) + "</pre></details>\n";
+  text += "<details><summary>The table section of the sweep</summary><pre>" + lines_escaped(manifest.table.pretty()) +
+          "</pre></details>\n";
   return text;
 }
 
@@ -224,17 +248,23 @@ Report make_report(const results::Manifest& manifest, const results::Folder& fol
   report.name = manifest.name;
   report.top = "<h1>" + escaped(manifest.name) + "</h1>\n";
   if (!manifest.note.empty()) report.top += "<p class=\"question\">" + escaped(manifest.note) + "</p>\n";
-  if (!options.state.empty()) report.top += "<p class=\"facts\"><b id=\"live-state\">live</b> &ensp; " + escaped(options.state) + "</p>\n";
+  if (!options.state.empty())
+    report.top += "<p class=\"facts\"><b id=\"live-state\">live</b> &ensp; " + escaped(options.state) + "</p>\n";
   if (refusal.empty()) report.top += "<p class=\"facts\">" + facts_line(manifest, table) + "</p>\n";
-  report.top += "<nav><a href=\"#results\">Table</a><a href=\"#figures\">Figures</a><a href=\"#trials\">Trials</a><a href=\"#hygiene\">Data hygiene</a>"
-                "<a href=\"#provenance\">Provenance</a><a href=\"#rerun\">How to rerun</a></nav>\n<h2 id=\"results\">Table</h2>\n";
+  report.top +=
+      "<nav><a href=\"#results\">Table</a><a href=\"#figures\">Figures</a><a href=\"#trials\">Trials</a><a "
+      "href=\"#hygiene\">Data hygiene</a>"
+      "<a href=\"#provenance\">Provenance</a><a href=\"#rerun\">How to rerun</a></nav>\n<h2 "
+      "id=\"results\">Table</h2>\n";
   if (refusal.empty()) {
-    report.top += table_html(table) + numbers_html(table) + "<h2 id=\"figures\">Figures</h2>\n" + figures_html(figures({frame, table, folder}));
+    report.top += table_html(table) + numbers_html(table) + "<h2 id=\"figures\">Figures</h2>\n" +
+                  figures_html(figures({frame, table, folder}));
     report.bottom = hygiene_html(frame, table);
   } else {
     report.top += "<p class=\"error\">" + escaped("no table can be made: " + refusal) + "</p>\n";
   }
-  report.bottom += "<h2 id=\"provenance\">Provenance</h2>\n" + facts_html(frame, false) + rerun_html(manifest, frame, options);
+  report.bottom +=
+      "<h2 id=\"provenance\">Provenance</h2>\n" + facts_html(frame, false) + rerun_html(manifest, frame, options);
   report.data = report_data(manifest, frame, table, folder, options);
   ContentHash hash;
   for (const std::string* part : {&report.top, &report.bottom, &report.data}) hash.update_text(*part);
@@ -244,9 +274,13 @@ Report make_report(const results::Manifest& manifest, const results::Folder& fol
 }
 
 std::string report_page(const Report& report, bool live) {
-  const std::map<std::string, std::string> parts = {
-      {"title", escaped(report.name)}, {"css", report_css}, {"js", report_js}, {"top", report.top}, {"bottom", report.bottom},
-      {"data", safe_in_script(report.data)}, {"live", live ? "yes" : "no"}};
+  const std::map<std::string, std::string> parts = {{"title", escaped(report.name)},
+                                                    {"css", report_css},
+                                                    {"js", report_js},
+                                                    {"top", report.top},
+                                                    {"bottom", report.bottom},
+                                                    {"data", safe_in_script(report.data)},
+                                                    {"live", live ? "yes" : "no"}};
   const std::string page = report_html;
   std::string out;
   std::size_t from = 0;
@@ -259,7 +293,8 @@ std::string report_page(const Report& report, bool live) {
 }
 
 std::string report_news(const Report& report) {
-  return "{\"top\":" + json_quoted(report.top) + ",\"bottom\":" + json_quoted(report.bottom) + ",\"data\":" + report.data + "}";
+  return "{\"top\":" + json_quoted(report.top) + ",\"bottom\":" + json_quoted(report.bottom) +
+         ",\"data\":" + report.data + "}";
 }
 
 }  // namespace phasor::analysis

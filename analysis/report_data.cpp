@@ -37,17 +37,20 @@ std::string texts(const std::vector<std::string>& range) {
 
 std::string entries(const Commons::Entries& all) {
   std::string text = "{";
-  for (const auto& [name, value] : all) text += (text.size() == 1 ? "" : ",") + json_quoted(name) + ":" + json_quoted(value);
+  for (const auto& [name, value] : all)
+    text += (text.size() == 1 ? "" : ",") + json_quoted(name) + ":" + json_quoted(value);
   return text + "}";
 }
 
 std::string differences(const std::vector<std::pair<std::string, std::optional<std::string>>>& all) {
   std::string text = "{";
-  for (const auto& [name, value] : all) text += (text.size() == 1 ? "" : ",") + json_quoted(name) + ":" + (value ? json_quoted(*value) : "null");
+  for (const auto& [name, value] : all)
+    text += (text.size() == 1 ? "" : ",") + json_quoted(name) + ":" + (value ? json_quoted(*value) : "null");
   return text + "}";
 }
 
-/// Of every span of steps the lowest and the highest, in order, so that no spike is lost; the first and the last always.
+/// Of every span of steps the lowest and the highest, in order, so that no spike is lost; the first and the last
+/// always.
 std::vector<std::size_t> thinned(const std::vector<results::StepLog>& steps, std::size_t most) {
   std::vector<std::size_t> kept;
   if (steps.size() <= most) {
@@ -62,7 +65,8 @@ std::vector<std::size_t> thinned(const std::vector<results::StepLog>& steps, std
     const auto less = [](const results::StepLog& a, const results::StepLog& b) {
       return std::isfinite(b.loss) ? a.loss < b.loss : std::isfinite(a.loss);  // what is not finite is the highest
     };
-    const auto from = steps.begin() + static_cast<std::ptrdiff_t>(first), to = steps.begin() + static_cast<std::ptrdiff_t>(last);
+    const auto from = steps.begin() + static_cast<std::ptrdiff_t>(first),
+               to = steps.begin() + static_cast<std::ptrdiff_t>(last);
     const auto [low, high] = std::minmax_element(from, to, less);
     const auto a = static_cast<std::size_t>(low - steps.begin()), b = static_cast<std::size_t>(high - steps.begin());
     kept.push_back(std::min(a, b));
@@ -74,7 +78,8 @@ std::vector<std::size_t> thinned(const std::vector<results::StepLog>& steps, std
 
 class Writer {
  public:
-  Writer(const results::Manifest& manifest, const Frame& frame, const Table& table, const results::Folder& folder, const ReportOptions& options)
+  Writer(const results::Manifest& manifest, const Frame& frame, const Table& table, const results::Folder& folder,
+         const ReportOptions& options)
       : manifest_(manifest), frame_(frame), table_(table), options_(options) {
     for (const results::TrialRecord& record : folder.records) records_[record.id] = &record;
     most_points_ = frame.rows.size() > 1000 ? 48 : 200;
@@ -113,7 +118,8 @@ Commons::Entries spec_entries(const FrameRow& row) {
 Commons::Entries fact_entries(const FrameRow& row) {
   Commons::Entries all = row.provenance;
   for (auto& [name, value] : all) {
-    for (std::size_t at = value.find(row.id); name == "command" && at != std::string::npos; at = value.find(row.id, at + 1)) {
+    for (std::size_t at = value.find(row.id); name == "command" && at != std::string::npos;
+         at = value.find(row.id, at + 1)) {
       value.replace(at, row.id.size(), "{id}");
     }
   }
@@ -121,7 +127,8 @@ Commons::Entries fact_entries(const FrameRow& row) {
   return all;
 }
 
-std::size_t index_in(std::map<std::string, std::size_t>& known, std::vector<std::string>& names, const std::string& name) {
+std::size_t index_in(std::map<std::string, std::size_t>& known, std::vector<std::string>& names,
+                     const std::string& name) {
   const auto [found, fresh] = known.emplace(name, names.size());
   if (fresh) names.push_back(name);
   return found->second;
@@ -132,9 +139,11 @@ std::size_t Writer::grid_of(const std::string& grid) { return index_in(grids_, g
 
 std::string Writer::axes() const {
   return list(frame_.axes, [](const results::ManifestAxis& axis) {
-    const bool numbers = !axis.values.empty() && std::all_of(axis.values.begin(), axis.values.end(), [](const Json& v) { return v.is_number(); });
-    return "{\"name\":" + json_quoted(axis.name) + ",\"role\":" + json_quoted(axis.role) + ",\"path\":" + json_quoted(axis.path) +
-           ",\"numbers\":" + (numbers ? "true" : "false") + ",\"labels\":" + texts(axis.labels) + "}";
+    const bool numbers = !axis.values.empty() && std::all_of(axis.values.begin(), axis.values.end(),
+                                                             [](const Json& v) { return v.is_number(); });
+    return "{\"name\":" + json_quoted(axis.name) + ",\"role\":" + json_quoted(axis.role) +
+           ",\"path\":" + json_quoted(axis.path) + ",\"numbers\":" + (numbers ? "true" : "false") +
+           ",\"labels\":" + texts(axis.labels) + "}";
   });
 }
 
@@ -157,7 +166,8 @@ std::string Writer::curve(const results::TrialRecord& record) const {
     return std::to_string(difference);
   });
   const std::string losses = list(kept, [&](std::size_t i) { return curve_number(record.steps[i].loss); });
-  return "[" + steps + "," + losses + "," + std::to_string(kept.size() < record.steps.size() ? record.steps.size() : 0) + "]";
+  return "[" + steps + "," + losses + "," +
+         std::to_string(kept.size() < record.steps.size() ? record.steps.size() : 0) + "]";
 }
 
 /// Curves of what is reported and of what was chosen by, and of losses; of the others the last value only.
@@ -169,7 +179,8 @@ bool Writer::keeps_curve(const Series& series) const {
 
 void Writer::add_evals(const FrameRow& row, std::string& text) {
   std::map<Series, std::map<std::int64_t, double>> by_series;
-  for (const results::EvalPoint& point : row.evals) by_series[{point.split, point.metric, point.slice}][point.step] = point.value;
+  for (const results::EvalPoint& point : row.evals)
+    by_series[{point.split, point.metric, point.slice}][point.step] = point.value;
   std::string curves, last;
   for (const auto& [series, values] : by_series) {
     const std::size_t name = series_of(to_text(series));
@@ -189,22 +200,28 @@ std::string Writer::summary(const FrameRow& row) const {
   const std::map<std::string, double> known(row.summary.begin(), row.summary.end());
   return list(summary_names_, [&](const std::string& name) {
     const auto found = known.find(name);
-    return found == known.end() ? std::string("null") : std::isfinite(found->second) ? curve_number(found->second) : number(found->second);
+    return found == known.end()           ? std::string("null")
+           : std::isfinite(found->second) ? curve_number(found->second)
+                                          : number(found->second);
   });
 }
 
 std::string Writer::trial(std::size_t index) {
   const FrameRow& row = frame_.rows[index];
   const TrialLine& line = table_.trials[index];
-  std::string text = "{\"i\":" + json_quoted(row.id) + ",\"a\":" + list(row.at, [](std::int64_t at) { return std::to_string(at); }) +
-                     ",\"s\":" + json_quoted(to_text(row.status)) + ",\"v\":" + number(line.selected ? std::optional(line.selected->value) : std::nullopt) +
-                     ",\"r\":" + list(line.reported, [](const std::optional<double>& value) { return number(value); }) + ",\"t\":" + number(line.step_ms);
+  std::string text = "{\"i\":" + json_quoted(row.id) +
+                     ",\"a\":" + list(row.at, [](std::int64_t at) { return std::to_string(at); }) +
+                     ",\"s\":" + json_quoted(to_text(row.status)) +
+                     ",\"v\":" + number(line.selected ? std::optional(line.selected->value) : std::nullopt) +
+                     ",\"r\":" + list(line.reported, [](const std::optional<double>& value) { return number(value); }) +
+                     ",\"t\":" + number(line.step_ms);
   if (!row.message.empty()) text += ",\"m\":" + json_quoted(row.message);
   if (line.chosen && line.fresh == table_.confirms && row.status != TrialStatus::excluded) text += ",\"c\":1";
   if (line.fresh) text += ",\"f\":1";
   if (row.parameters > 0) text += ",\"p\":" + std::to_string(row.parameters);
   if (row.has_record()) {
-    text += ",\"d\":" + differences(spec_->own(spec_entries(row))) + ",\"e\":" + differences(facts_->own(fact_entries(row)));
+    text += ",\"d\":" + differences(spec_->own(spec_entries(row))) +
+            ",\"e\":" + differences(facts_->own(fact_entries(row)));
     text += ",\"u\":" + summary(row);
     const auto record = records_.find(row.id);
     if (record != records_.end() && !record->second->steps.empty()) text += ",\"l\":" + curve(*record->second);
@@ -212,7 +229,8 @@ std::string Writer::trial(std::size_t index) {
   }
   if (options_.log && row.status != TrialStatus::excluded) {
     const TrialLog log = options_.log(manifest_.trials[index], row.status == TrialStatus::done);
-    if (!log.link.empty() || !log.tail.empty()) text += ",\"o\":[" + json_quoted(log.link) + "," + json_quoted(log.tail) + "]";
+    if (!log.link.empty() || !log.tail.empty())
+      text += ",\"o\":[" + json_quoted(log.link) + "," + json_quoted(log.tail) + "]";
   }
   return text + "}";
 }
@@ -237,11 +255,13 @@ std::string Writer::text() {
   for (std::size_t i = 0; i < frame_.rows.size(); ++i) trials += (i == 0 ? "\n" : ",\n") + trial(i);
   std::vector<std::string> reported;
   for (const Series& series : table_.spec.report) reported.push_back(to_text(series));
-  std::string text = "{\"name\":" + json_quoted(manifest_.name) + ",\"folder\":" + json_quoted(options_.folder) + ",\"axes\":" + axes() +
-                     ",\"reported\":" + texts(reported) + ",\"columns\":" + columns() + ",\"selected\":" +
-                     (table_.spec.select ? json_quoted(to_text(table_.spec.select->series)) : "null") + ",\"summary\":" + texts(summary_names_) +
-                     ",\"spec\":" + entries(spec_->common()) + ",\"facts\":" + entries(facts_->common()) + ",\"series\":" + texts(series_names_) +
-                     ",\"grids\":" + list(grid_texts_, [](const std::string& grid) { return grid; }) + ",\"trials\":[" + trials + "]";
+  std::string text =
+      "{\"name\":" + json_quoted(manifest_.name) + ",\"folder\":" + json_quoted(options_.folder) +
+      ",\"axes\":" + axes() + ",\"reported\":" + texts(reported) + ",\"columns\":" + columns() +
+      ",\"selected\":" + (table_.spec.select ? json_quoted(to_text(table_.spec.select->series)) : "null") +
+      ",\"summary\":" + texts(summary_names_) + ",\"spec\":" + entries(spec_->common()) +
+      ",\"facts\":" + entries(facts_->common()) + ",\"series\":" + texts(series_names_) +
+      ",\"grids\":" + list(grid_texts_, [](const std::string& grid) { return grid; }) + ",\"trials\":[" + trials + "]";
   return text;
 }
 
@@ -253,7 +273,8 @@ Commons::Commons(const std::vector<Entries>& all) {
     for (const auto& [name, value] : one) ++counts[name][value];
   }
   for (const auto& [name, values] : counts) {
-    const auto most = std::max_element(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::max_element(values.begin(), values.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
     if (2 * most->second > all.size()) common_.emplace_back(name, most->first);
   }
 }
@@ -276,8 +297,8 @@ std::vector<std::pair<std::string, std::optional<std::string>>> Commons::own(con
   return found;
 }
 
-std::string report_data(const results::Manifest& manifest, const Frame& frame, const Table& table, const results::Folder& folder,
-                        const ReportOptions& options) {
+std::string report_data(const results::Manifest& manifest, const Frame& frame, const Table& table,
+                        const results::Folder& folder, const ReportOptions& options) {
   return Writer(manifest, frame, table, folder, options).text();
 }
 

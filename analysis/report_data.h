@@ -8,12 +8,13 @@
 
 namespace phasor::analysis {
 
-/// The trials as JSON for page.js: an object without its last brace, so that `version` can follow. What most trials have in
-/// common is said once; curves are thinned so that the lowest and the highest of every span stay.
-std::string report_data(const results::Manifest& manifest, const Frame& frame, const Table& table, const results::Folder& folder,
-                        const ReportOptions& options);
+/// The trials as JSON for page.js: an object without its last brace, so that `version` can follow. What most trials
+/// have in common is said once; curves are thinned so that the lowest and the highest of every span stay.
+std::string report_data(const results::Manifest& manifest, const Frame& frame, const Table& table,
+                        const results::Folder& folder, const ReportOptions& options);
 
-/// A list of (name, value) that most trials share, and what each has differently; values are texts. `null` = it has no such name.
+/// A list of (name, value) that most trials share, and what each has differently; values are texts. `null` = it has no
+/// such name.
 class Commons {
  public:
   using Entries = std::vector<std::pair<std::string, std::string>>;  // sorted by name

@@ -25,6 +25,9 @@ int merge(const Arguments& arguments);
 int logs(const Arguments& arguments);
 int verify(const Arguments& arguments);
 int export_weights(const Arguments& arguments);
+int plot(const Arguments& arguments);
+int report(const Arguments& arguments);
+int serve(const Arguments& arguments);
 int theory(const Arguments& arguments);
 int doctor(const Arguments& arguments);
 

@@ -53,7 +53,9 @@ bool LiveFolder::look() {
   changed = std::erase_if(files_, [&](const auto& file) { return !found.contains(file.first); }) > 0 || changed;
 
   const auto works = sweeps::read_leases(folder_).owners.size();
-  const std::string state = works == 0 ? "no sweep runs here; what it adds will appear by itself" : fmt::format("a sweep runs here, {} {} at work", works, works == 1 ? "trial is" : "trials are");
+  const std::string state =
+      works == 0 ? "no sweep runs here; what it adds will appear by itself"
+                 : fmt::format("a sweep runs here, {} {} at work", works, works == 1 ? "trial is" : "trials are");
   changed = changed || state != state_;
   state_ = state;
   return changed;
@@ -74,7 +76,9 @@ void LiveFolder::make() {
   options.tolerant = true;
   options.folder = shell_words({folder_});
   options.state = state_;
-  options.log = [&](const results::ManifestTrial& trial, bool ended_well) { return logs.find(trial.id, ended_well, folder_); };
+  options.log = [&](const results::ManifestTrial& trial, bool ended_well) {
+    return logs.find(trial.id, ended_well, folder_);
+  };
   report_ = analysis::make_report(manifest_, records, options);
 }
 
@@ -84,10 +88,12 @@ const analysis::Report& LiveFolder::report() {
 }
 
 std::optional<std::string> LiveFolder::log_file(const std::string& id) {
-  const bool known = !id.empty() && std::any_of(manifest_.trials.begin(), manifest_.trials.end(), [&](const auto& trial) { return trial.id == id; });
+  const bool known = !id.empty() && std::any_of(manifest_.trials.begin(), manifest_.trials.end(),
+                                                [&](const auto& trial) { return trial.id == id; });
   if (!known) return std::nullopt;
   std::error_code error;
-  const fs::path file = fs::canonical(sweeps::log_of(folder_, id), error);  // follows links: only then is it known where it lies
+  const fs::path file =
+      fs::canonical(sweeps::log_of(folder_, id), error);  // follows links: only then is it known where it lies
   const fs::path inside = fs::canonical(folder_ + "/logs", error);
   if (error || file.parent_path() != inside || !fs::is_regular_file(file, error)) return std::nullopt;
   return file.string();

@@ -18,7 +18,8 @@ class LiveFolder {
   /// As the folder stands now, looked at again at most once a second. UserError when sweep.json cannot be read.
   const analysis::Report& report();
 
-  /// The file of a trial's log; nothing when the sweep has no such trial, when there is no log, or when it lies outside the folder.
+  /// The file of a trial's log; nothing when the sweep has no such trial, when there is no log, or when it lies outside
+  /// the folder.
   std::optional<std::string> log_file(const std::string& id);
 
  private:

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/report_commands.h"
 #include "core/base/blame.h"
 #include "core/base/error.h"
 #include "core/base/text.h"

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "analysis/figures.h"
+#include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/report_commands.h"
 #include "core/base/error.h"
 #include "results/files.h"
 
@@ -28,12 +28,15 @@ int plot(const Arguments& arguments) {
   const analysis::Table table = analysis::make_table(manifest, records, {.allow_mixed = allow_mixed});
   const analysis::Frame frame = analysis::flatten(manifest, records);
   const analysis::FigureSource source{frame, table, records};
-  const std::vector<analysis::Figure> made = name.empty() ? analysis::figures(source) : analysis::figures_named(source, name);
+  const std::vector<analysis::Figure> made =
+      name.empty() ? analysis::figures(source) : analysis::figures_named(source, name);
   if (made.empty()) throw UserError(folder + ": no trial has ended well, so there is nothing to draw");
   const std::string stem = out.ends_with(".svg") ? out.substr(0, out.size() - 4) : out;
   for (std::size_t i = 0; i < made.size(); ++i) {
     // With a name, the primary metric's figure has the file's name; others of its kind say which they are.
-    const std::string suffix = name.empty() ? "-" + made[i].name : i == 0 ? "" : "-" + made[i].name.substr(name.size() + 1);
+    const std::string suffix = name.empty() ? "-" + made[i].name
+                               : i == 0     ? ""
+                                            : "-" + made[i].name.substr(name.size() + 1);
     const std::string file = stem + suffix + ".svg";
     results::write_named(file, made[i].svg);
     fmt::print("{}\n  {}\n", file, made[i].caption);

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/report_commands.h"
 #include "cli/trial_log.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -28,11 +28,11 @@ std::string way_to(const std::string& folder, const std::string& page) {
 int report(const Arguments& arguments) {
   std::string folder, out = "report.html";
   bool allow_mixed = false;
-  Options options(
-      "phasor report DIR [--out FILE.html]",
-      "Makes one HTML file of a sweep's folder, for a browser without a network: question, table, figures, every trial\n"
-      "with its spec, curve and log, data hygiene, provenance, how to rerun (docs/report.md).\n"
-      "exit codes: 0 done, 2 a mistake in a file or option");
+  Options options("phasor report DIR [--out FILE.html]",
+                  "Makes one HTML file of a sweep's folder, for a browser without a network: question, table, figures, "
+                  "every trial\n"
+                  "with its spec, curve and log, data hygiene, provenance, how to rerun (docs/report.md).\n"
+                  "exit codes: 0 done, 2 a mistake in a file or option");
   options.positional("folder of a sweep", folder, true);
   options.text("out", out, "file to write (default report.html)");
   options.flag("allow-mixed", allow_mixed, "put trials of different builds, processors, devices side by side");

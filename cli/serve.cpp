@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 
+#include "cli/commands.h"
 #include "cli/live_folder.h"
 #include "cli/options.h"
-#include "cli/report_commands.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "results/files.h"
@@ -30,7 +30,8 @@ using Response = http::response<http::string_body>;
 /// The names under which a browser on this machine reaches it. A page of another name that was made to point here (DNS
 /// rebinding) sends its own and gets nothing.
 bool is_local(std::string host, unsigned short port) {
-  if (const std::string suffix = ":" + std::to_string(port); host.ends_with(suffix)) host.resize(host.size() - suffix.size());
+  if (const std::string suffix = ":" + std::to_string(port); host.ends_with(suffix))
+    host.resize(host.size() - suffix.size());
   return host == "localhost" || host == "127.0.0.1";
 }
 
@@ -97,7 +98,8 @@ class Answers {
   /// What comes from the request only ever names a trial, never a file.
   Response log(const std::string& id) {
     const std::optional<std::string> file = folder_.log_file(id);
-    return file ? plain(http::status::ok, results::read_file(*file)) : plain(http::status::not_found, "no log of such a trial\n");
+    return file ? plain(http::status::ok, results::read_file(*file))
+                : plain(http::status::not_found, "no log of such a trial\n");
   }
 
   LiveFolder& folder_;
@@ -113,9 +115,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
   void start() {
     stream_.expires_after(std::chrono::seconds(10));
-    http::async_read_header(stream_, buffer_, parser_, [self = shared_from_this()](beast::error_code error, std::size_t) {
-      if (!error) self->write();
-    });
+    http::async_read_header(stream_, buffer_, parser_,
+                            [self = shared_from_this()](beast::error_code error, std::size_t) {
+                              if (!error) self->write();
+                            });
   }
 
  private:
@@ -147,7 +150,8 @@ tcp::acceptor listen(asio::io_context& context, unsigned short port) {
   try {
     return tcp::acceptor(context, tcp::endpoint(asio::ip::address_v4::loopback(), port));
   } catch (const boost::system::system_error& error) {
-    throw UserError(fmt::format("--port {}: cannot listen there, {}; name another, or 0 for any that is free", port, error.code().message()));
+    throw UserError(fmt::format("--port {}: cannot listen there, {}; name another, or 0 for any that is free", port,
+                                error.code().message()));
   }
 }
 

@@ -28,7 +28,8 @@ std::string end_of(const std::string& path) {
 
 }  // namespace
 
-TrialLogs::TrialLogs(std::string folder, const results::Manifest& manifest) : folder_(std::move(folder)), few_(manifest.trials.size() <= 500) {}
+TrialLogs::TrialLogs(std::string folder, const results::Manifest& manifest)
+    : folder_(std::move(folder)), few_(manifest.trials.size() <= 500) {}
 
 analysis::TrialLog TrialLogs::find(const std::string& id, bool ended_well, const std::string& way) {
   if (id.empty()) return {};

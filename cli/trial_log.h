@@ -8,8 +8,8 @@
 
 namespace phasor::cli {
 
-/// The logs of a sweep's trials for a report: a link to each that is there, and the end of its text as long as the report
-/// does not grow too large. Those of trials that did not end well come with their text in any case.
+/// The logs of a sweep's trials for a report: a link to each that is there, and the end of its text as long as the
+/// report does not grow too large. Those of trials that did not end well come with their text in any case.
 class TrialLogs {
  public:
   TrialLogs(std::string folder, const results::Manifest& manifest);

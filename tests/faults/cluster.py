@@ -149,8 +149,10 @@ class Cluster:
         return self.run(*command).stdout.strip()
 
     def start_now(self, task):
-        """One that was queued again, which Slurm would let wait for two minutes."""
+        """One that was queued again, which Slurm would let wait for two minutes. It may not start within the second in which slurmd
+        ends what it did before: slurmd then takes its new credential, whose time counts seconds, for the revoked one."""
         self.until(f"task {task} waiting", lambda: self.tasks().get(task) == "PENDING")
+        time.sleep(3)
         answer = self.run("scontrol", "update", "JobId=" + task, "StartTime=now")
         if answer.returncode != 0:
             raise RuntimeError(answer.stderr)
