@@ -37,6 +37,15 @@ def children(process):
         return []
 
 
+def kill(process):
+    """False when it had ended by itself meanwhile."""
+    try:
+        os.kill(process, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def state_of(process):
     """A letter of proc(5), T for stopped; X when it is gone."""
     try:

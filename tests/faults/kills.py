@@ -4,7 +4,7 @@ import random
 import signal
 import time
 
-from faults import Faults, children, count, digest, experiment, grid, main, status_of
+from faults import Faults, children, count, digest, experiment, grid, kill, main, status_of
 
 
 class Kills(Faults):
@@ -47,8 +47,7 @@ class Kills(Faults):
                     time.sleep(chance.uniform(0.02, 0.5))
                     victims = children(driver.pid)
                     of_trial = chance.random() < 0.4 and victims
-                    if driver.poll() is None:
-                        os.kill(chance.choice(victims) if of_trial else driver.pid, signal.SIGKILL)
+                    if driver.poll() is None and kill(chance.choice(victims) if of_trial else driver.pid):
                         kills -= 1
                     if not of_trial:
                         driver.communicate()
