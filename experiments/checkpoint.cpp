@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/graph/transfer.h"
 #include "results/files.h"
 #include "results/store.h"
 
@@ -33,7 +34,7 @@ std::string difference(const results::TrialRecord& then, const results::TrialRec
   return "";
 }
 
-void put(results::h5::Writer& file, const std::string& path, const Tensor& values) {
+void write(results::h5::Writer& file, const std::string& path, const Tensor& values) {
   if (values.dtype() == Dtype::f64)
     file.column(path, std::vector<double>(values.as<double>(), values.as<double>() + values.size()));
   else
@@ -62,10 +63,13 @@ std::vector<std::pair<std::string, Tensor>> parts_of(const Trainer& trainer) {
 }
 
 template <class T>
-void restore(const results::h5::Reader& file, const std::vector<std::pair<std::string, Tensor>>& parts) {
+void restore(const results::h5::Reader& file, const std::vector<std::pair<std::string, Tensor>>& parts, Device* device) {
   std::vector<std::vector<T>> values;
   for (const auto& [path, tensor] : parts) values.push_back(take<T>(file, path, tensor));
-  for (std::size_t i = 0; i < parts.size(); ++i) std::copy(values[i].begin(), values[i].end(), parts[i].second.as<T>());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Tensor& to = parts[i].second;
+    put(device, Tensor::borrow(values[i].data(), to.dtype(), to.shape()), to);
+  }
 }
 
 TrialCounts counts_of(const results::h5::Reader& file) {
@@ -103,7 +107,8 @@ void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint, co
   file.column("checkpoint/recent_norms", counts.spikes.recent());
   file.group("values");
   file.group("memory");
-  for (const auto& [path, tensor] : parts_of(trainer)) put(file, path, tensor);
+  Arena memory;
+  for (const auto& [path, tensor] : parts_of(trainer)) write(file, path, fetched(trainer.device(), tensor, memory));
   const std::string where = folder + "/" + subfolder;
   std::error_code ignored;
   std::filesystem::create_directories(where, ignored);  // what is wrong with it, write_whole says
@@ -124,9 +129,9 @@ std::optional<Checkpoint> load_checkpoint(const std::string& folder, const resul
       throw results::h5::Failure("of another build or machine: " + other);
     const std::vector<std::int64_t> integers = file.integers("checkpoint/integers");
     if (trainer.parameters().flat().dtype() == Dtype::f64)
-      restore<double>(file, parts_of(trainer));
+      restore<double>(file, parts_of(trainer), trainer.device());
     else
-      restore<float>(file, parts_of(trainer));
+      restore<float>(file, parts_of(trainer), trainer.device());
     trainer.resume(integers[0], integers[1]);
     return checkpoint;
   } catch (const results::h5::Failure& failure) {

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/graph/accumulate.h"
+#include "core/graph/transfer.h"
 #include "core/ops/argmax/argmax.h"
 #include "core/ops/cross_entropy/cross_entropy.h"
 #include "core/ops/gather_rows/gather_rows.h"
@@ -22,6 +23,7 @@ struct Trainer::Lane {
 
 /// What a thread works with.
 struct Trainer::Worker {
+  explicit Worker(Device* device) : arena(device) {}
   Arena arena;
   Profile profile;
   std::unique_ptr<Tape> train, evaluate;
@@ -109,12 +111,13 @@ void fill(const Tensor& to, double value) {
 
 }  // namespace
 
-Trainer::Trainer(const ExperimentSpec& spec)
-    : spec_(spec), task_(spec.make_task()), train_slices_(task_->slices(Split::train)),
+Trainer::Trainer(const ExperimentSpec& spec, Device* device)
+    : spec_(spec), device_(device), task_(spec.make_task()), train_slices_(task_->slices(Split::train)),
       micro_batch_(spec.train.micro_batch.value()),
-      schedule_(make_schedule(spec.optimizer.schedule, spec.optimizer.lr, spec.train.steps)), pool_(spec.run.threads) {
+      schedule_(make_schedule(spec.optimizer.schedule, spec.optimizer.lr, spec.train.steps)), pool_(device != nullptr ? 1 : spec.run.threads),
+      gradient_memory_(device) {
   model_ = std::make_unique<Model>(spec.model, DataShape(*task_), spec.mixer(), parameters_);
-  parameters_.allocate(precision_of(spec));
+  parameters_.allocate(precision_of(spec), device);
   parameters_.initialise(static_cast<std::uint64_t>(spec.seed));
   optimizer_ = spec.optimizer.make(parameters_);
   if (spec.train.storage == "bf16") optimizer_->keep_in_bf16();
@@ -127,7 +130,7 @@ Trainer::Trainer(const ExperimentSpec& spec)
     gradients_.push_back(lane.gradients);
     lanes_.push_back(std::move(lane));
   }
-  for (std::int64_t i = 0; i < pool_.threads(); ++i) workers_.push_back(std::make_unique<Worker>());
+  for (std::int64_t i = 0; i < pool_.threads(); ++i) workers_.push_back(std::make_unique<Worker>(device));
   profile(false);
 }
 
@@ -136,7 +139,7 @@ Trainer::~Trainer() = default;
 void Trainer::profile(bool on) {
   for (const auto& worker : workers_) {
     worker->profile.clear();
-    const Stream stream{precision_of(spec_), on ? &worker->profile : nullptr};
+    const Stream stream{precision_of(spec_), on ? &worker->profile : nullptr, false, device_};
     worker->train = std::make_unique<Tape>(worker->arena, stream, true);
     worker->evaluate = std::make_unique<Tape>(worker->arena, stream, false);
   }
@@ -149,7 +152,7 @@ Profile Trainer::collected() const {
 }
 
 std::int64_t Trainer::system_blocks() const {
-  std::int64_t sum = gradient_memory_.system_blocks();
+  std::int64_t sum = gradient_memory_.system_blocks() + staging_.system_blocks();
   for (const auto& worker : workers_) sum += worker->arena.system_blocks();
   return sum;
 }
@@ -172,20 +175,37 @@ void Trainer::draw_batch(Lane& lane, Worker& worker, std::int64_t step) {
   }
 }
 
-Trainer::Scored Trainer::gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity) {
+Tensor Trainer::loaded(Tape& tape, const Tensor& from) const {
+  if (device_ == nullptr || !from) return from;
+  const Tensor to = tape.empty(from.shape(), from.dtype());
+  put(device_, from, to);
+  return to;
+}
+
+Trainer::Scored Trainer::loaded(Tape& tape, const Scored& from) const {
+  Scored out;
+  for (std::size_t s = 0; s < from.ids.size(); ++s) out.ids.push_back(loaded(tape, from.ids[s]));
+  out.starts = loaded(tape, from.starts);
+  out.index = loaded(tape, from.index);
+  out.targets = loaded(tape, from.targets);
+  return out;
+}
+
+Trainer::Scored Trainer::gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity) const {
+  Arena& memory = host(tape);
   Scored out;
   for (std::int64_t s = 0; s < rows.streams; ++s) {
-    const Tensor ids = tape.empty({count, rows.tokens}, Dtype::i32);
+    const Tensor ids(memory, Dtype::i32, {count, rows.tokens});
     for (std::int64_t r = 0; r < count; ++r)
       std::copy_n(rows.ids.data() + ((first + r) * rows.streams + s) * rows.tokens, rows.tokens, ids.as<std::int32_t>() + r * rows.tokens);
     out.ids.push_back(ids);
   }
   if (!rows.starts.empty()) {
-    out.starts = tape.empty({count, rows.tokens}, Dtype::i32);
+    out.starts = Tensor(memory, Dtype::i32, {count, rows.tokens});
     std::copy_n(rows.starts.data() + first * rows.tokens, count * rows.tokens, out.starts.as<std::int32_t>());
   }
-  out.index = tape.empty({capacity}, Dtype::i32);
-  out.targets = tape.empty({capacity}, Dtype::i32);
+  out.index = Tensor(memory, Dtype::i32, {capacity});
+  out.targets = Tensor(memory, Dtype::i32, {capacity});
   const std::int32_t* targets = rows.targets.data() + first * rows.tokens;
   std::int64_t used = 0;
   for (std::int64_t at = 0; at < count * rows.tokens; ++at) {
@@ -207,15 +227,15 @@ void Trainer::forward_backward(Lane& lane, Worker& worker, const Slice& slice, s
   for (std::int64_t first = 0; first < lane.row_count; first += micro_batch_) {
     const std::int64_t count = std::min(micro_batch_, lane.row_count - first);
     {
-      const Scored batch = gather(tape, lane.rows, first, count, count * task_->max_targets(slice));
+      const Scored batch = loaded(tape, gather(tape, lane.rows, first, count, count * task_->max_targets(slice)));
       const DropoutKey dropout{static_cast<std::uint64_t>(spec_.seed), step, lane.first_row + first};
       const Tensor hidden = model_->hidden(tape, batch.ids, {0, true, batch.starts, dropout});
       const Tensor logits = model_->head(tape, ops::gather_rows(tape, hidden, batch.index));
       const Tensor losses = ops::cross_entropy(tape, logits, batch.targets);
-      lane.loss_sum += sum_of(losses);
-      const Tensor weight = tape.empty(losses.shape());
+      const Tensor weight(host(tape), losses.dtype(), losses.shape());
       fill(weight, 1.0 / static_cast<double>(targets));
-      tape.backward(std::array{std::pair{losses, weight}});
+      tape.backward(std::array{std::pair{losses, loaded(tape, weight)}});
+      lane.loss_sum += sum_of(fetched(device_, losses, staging_));  // a device waits here, for the whole micro-batch
     }
     tape.clear();
   }
@@ -276,11 +296,11 @@ Trainer::Part Trainer::over_parts(const EvaluationData& data, FunctionRef<Part(T
 }
 
 Trainer::Part Trainer::score(Tape& tape, const EvaluationData& data, std::int64_t first, std::int64_t count) const {
-  const Scored batch = gather(tape, data.rows, first, count, count * task_->max_targets(data.slice));
+  const Scored rows = gather(tape, data.rows, first, count, count * task_->max_targets(data.slice)), batch = loaded(tape, rows);
   const Tensor hidden = model_->hidden(tape, batch.ids, {0, false, batch.starts, {}});
-  Tensor correct;
-  const Tensor losses = ops::cross_entropy(tape, model_->head(tape, ops::gather_rows(tape, hidden, batch.index)),
-                                           batch.targets, &correct);
+  Tensor right;
+  const Tensor each = ops::cross_entropy(tape, model_->head(tape, ops::gather_rows(tape, hidden, batch.index)), batch.targets, &right);
+  const Tensor losses = fetched(device_, each, staging_), correct = fetched(device_, right, staging_);
   Part part;
   part.loss = sum_of(losses);
   std::int64_t at = 0;
@@ -288,13 +308,13 @@ Trainer::Part Trainer::score(Tape& tape, const EvaluationData& data, std::int64_
     const std::int64_t scored = data.rows.scored(r);
     const auto* begin = correct.as<std::int32_t>() + at;
     part.count_row(scored, std::count(begin, begin + scored, 1));
-    for (std::int64_t i = 0; i < scored; ++i) part.count_token(batch.targets.as<std::int32_t>()[at + i], begin[i] == 1);
+    for (std::int64_t i = 0; i < scored; ++i) part.count_token(rows.targets.as<std::int32_t>()[at + i], begin[i] == 1);
     at += scored;
   }
   for (const std::int64_t end : task_->position_ends(data.slice)) part.positions.push_back({end, 0.0, 0});
   for (std::int64_t i = 0; i < at && !part.positions.empty(); ++i) {
-    const std::int64_t token = batch.index.as<std::int32_t>()[i], row = token / data.rows.tokens;
-    const std::int64_t start = data.rows.starts.empty() ? 0 : batch.starts.as<std::int32_t>()[token];
+    const std::int64_t token = rows.index.as<std::int32_t>()[i], row = token / data.rows.tokens;
+    const std::int64_t start = data.rows.starts.empty() ? 0 : rows.starts.as<std::int32_t>()[token];
     part.count_position(token - row * data.rows.tokens - start + 1, loss_at(losses, i));
   }
   return part;
@@ -325,10 +345,11 @@ SliceResult Trainer::evaluate(const EvaluationData& data) {
 /// The class that is most likely after the last of these tokens, for every row.
 std::vector<std::int32_t> Trainer::predict(Tape& tape, const Tensor& ids, std::int64_t offset, std::vector<State>& states) const {
   const std::int64_t rows = ids.size(0), time = ids.size(1);
-  const Tensor hidden = model_->hidden(tape, ids, {offset, false, {}, {}}, &states);
-  const Tensor last = tape.empty({rows}, Dtype::i32);
+  const Tensor hidden = model_->hidden(tape, loaded(tape, ids), {offset, false, {}, {}}, &states);
+  const Tensor last(host(tape), Dtype::i32, {rows});
   for (std::int64_t r = 0; r < rows; ++r) last.as<std::int32_t>()[r] = static_cast<std::int32_t>(r * time + time - 1);
-  const Tensor best = ops::argmax(tape, model_->head(tape, ops::gather_rows(tape, hidden, last)));
+  const Tensor logits = model_->head(tape, ops::gather_rows(tape, hidden, loaded(tape, last)));
+  const Tensor best = fetched(device_, ops::argmax(tape, logits), staging_);
   return {best.as<std::int32_t>(), best.as<std::int32_t>() + rows};
 }
 
@@ -340,7 +361,7 @@ Trainer::Part Trainer::decode_rows(Tape& tape, const EvaluationData& data, std::
   const auto target = [&](std::int64_t r, std::int64_t t) { return rows.targets[static_cast<std::size_t>((first + r) * rows.tokens + t)]; };
   std::vector<State> states(static_cast<std::size_t>(model_->layers()));
   std::vector<std::int64_t> scored(static_cast<std::size_t>(count)), right(scored);
-  Tensor ids = tape.empty({count, prompt}, Dtype::i32);
+  Tensor ids(host(tape), Dtype::i32, {count, prompt});
   for (std::int64_t r = 0; r < count; ++r)
     std::copy_n(rows.ids.data() + (first + r) * rows.tokens, prompt, ids.as<std::int32_t>() + r * prompt);
   std::int64_t offset = 0;
@@ -350,7 +371,7 @@ Trainer::Part Trainer::decode_rows(Tape& tape, const EvaluationData& data, std::
     if (!any) break;
     const std::vector<std::int32_t> guess = predict(tape, ids, offset, states);
     offset = t + 1;
-    ids = tape.empty({count, 1}, Dtype::i32);
+    ids = Tensor(host(tape), Dtype::i32, {count, 1});
     for (std::int64_t r = 0; r < count; ++r) {
       const std::int32_t own = guess[static_cast<std::size_t>(r)];
       ids.as<std::int32_t>()[r] = own + static_cast<std::int32_t>(task_->classes().first);

@@ -50,7 +50,8 @@ struct FreeResult {
 /// do not depend on them; what a pass computes lies in the memory of the thread, which stays in its caches from lane to lane. Means are over all supervised tokens of the batch, exactly.
 class Trainer {
  public:
-  explicit Trainer(const ExperimentSpec& spec);
+  /// `device`: where it trains, one thread and one queue; null: the processor, on spec.run.threads.
+  explicit Trainer(const ExperimentSpec& spec, Device* device = nullptr);
   ~Trainer();
 
   StepResult step();  // the next update
@@ -66,6 +67,7 @@ class Trainer {
   std::int64_t tokens_seen() const { return tokens_seen_; }
   const ParameterStore& parameters() const { return parameters_; }
   const Optimizer& optimizer() const { return *optimizer_; }
+  Device* device() const { return device_; }
   std::int64_t micro_batch() const { return micro_batch_; }
   ThreadPool& pool() { return pool_; }
   /// Collects time, operations and bytes per kernel from now on (phasor bench), or stops.
@@ -82,7 +84,12 @@ class Trainer {
   BatchSource source_of(std::int64_t step) const;
   void draw_batch(Lane& lane, Worker& worker, std::int64_t step);
   void forward_backward(Lane& lane, Worker& worker, const Slice& slice, std::int64_t step, std::int64_t targets);
-  static Scored gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity);
+  /// Memory that the host fills: the tape's, or, beside a device, that of the processor.
+  Arena& host(Tape& tape) const { return device_ != nullptr ? staging_ : tape.arena(); }
+  /// The same where kernels can read it.
+  Tensor loaded(Tape& tape, const Tensor& from) const;
+  Scored loaded(Tape& tape, const Scored& from) const;
+  Scored gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity) const;
   /// Sums over all micro-batches of evaluation rows.
   Part over_parts(const EvaluationData&, FunctionRef<Part(Tape&, std::int64_t first, std::int64_t count)> work);
   Part score(Tape&, const EvaluationData&, std::int64_t first, std::int64_t count) const;
@@ -91,6 +98,8 @@ class Trainer {
   StepReport update(double lr);
 
   const ExperimentSpec& spec_;
+  Device* device_;
+  mutable Arena staging_;  // of the processor; used beside a device only, by its one thread
   std::unique_ptr<Task> task_;
   std::vector<Slice> train_slices_;
   std::int64_t micro_batch_;

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
+#include "core/graph/transfer.h"
 #include "experiments/checkpoint.h"
 #include "experiments/trainer.h"
 
@@ -118,7 +119,8 @@ class Run {
     record_.summary.emplace_back("step_ms", 1e3 * share(counts_.train_seconds));
     BitsChain bits(counts_.bits);
     for (const double value : final_values_) bits.add(value);
-    bits.add(parameters.flat());
+    Arena memory;
+    bits.add(fetched(trainer_.device(), parameters.flat(), memory));
     record_.bits = bits.hex();
   }
 

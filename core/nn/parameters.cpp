@@ -7,6 +7,7 @@
 #include "core/base/hash.h"
 #include "core/base/philox.h"
 #include "core/base/portable_math.h"
+#include "core/graph/transfer.h"
 
 namespace phasor {
 
@@ -85,9 +86,10 @@ void ParameterStore::scale_init(const std::vector<std::string>& endings, double 
       if (entry.init.kind == Init::Kind::normal && ends_with(entry.name, ending)) entry.init.a *= factor;
 }
 
-void ParameterStore::allocate(Dtype dtype) {
+void ParameterStore::allocate(Dtype dtype, Device* device) {
   PHASOR_CHECK(!flat_, "parameters are allocated once");
-  flat_ = Tensor(arena_, dtype, {size_});
+  arena_.emplace(device);
+  flat_ = Tensor(*arena_, dtype, {size_});
 }
 
 Tensor ParameterStore::value(const ParameterEntry& entry) const {
@@ -96,6 +98,8 @@ Tensor ParameterStore::value(const ParameterEntry& entry) const {
 }
 
 void ParameterStore::initialise(std::uint64_t seed) {
+  Arena memory;
+  const Tensor start = device() != nullptr ? Tensor(memory, flat_.dtype(), {size_}) : flat_;
   for (const ParameterEntry& entry : entries_) {
     const RandomStream random(seed, Purpose::initialisation, hash64(entry.name));
     const std::int64_t width = entry.shape[-1];
@@ -117,7 +121,6 @@ void ParameterStore::initialise(std::uint64_t seed) {
       }
       return 0.0;
     };
-    const Tensor to = value(entry);
     const auto row_length = [&](std::int64_t i) {  // of the row that element i belongs to
       double square = 0.0;
       for (std::int64_t j = i / width * width; j < (i / width + 1) * width; ++j) square += element(j) * element(j);
@@ -127,11 +130,12 @@ void ParameterStore::initialise(std::uint64_t seed) {
     for (std::int64_t i = 0; i < entry.count(); ++i) {
       if (entry.init.kind == Init::Kind::sphere && i % width == 0) length = row_length(i);
       if (flat_.dtype() == Dtype::f64)
-        to.as<double>()[i] = element(i) / length;
+        start.as<double>()[entry.offset + i] = element(i) / length;
       else
-        to.as<float>()[i] = static_cast<float>(element(i) / length);
+        start.as<float>()[entry.offset + i] = static_cast<float>(element(i) / length);
     }
   }
+  if (device() != nullptr) put(device(), start, flat_);
 }
 
 const ParameterEntry* ParameterStore::find(std::string_view name) const {

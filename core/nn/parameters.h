@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,13 +80,15 @@ class ParameterStore {
   /// Declared normal weights whose name ends in one of these start smaller (or larger) by a factor.
   void scale_init(const std::vector<std::string>& endings, double factor);
 
-  void allocate(Dtype dtype);
+  /// `device`: where the values lie; null: in the memory of the processor.
+  void allocate(Dtype dtype, Device* device = nullptr);
   void initialise(std::uint64_t seed);
 
   const std::vector<ParameterEntry>& entries() const { return entries_; }
   const ParameterEntry* find(std::string_view name) const;
   std::int64_t flat_size() const { return size_; }  // elements
   const Tensor& flat() const { return flat_; }      // [flat_size]
+  Device* device() const { return arena_ ? arena_->device() : nullptr; }
   Tensor value(const ParameterEntry& entry) const;  // untracked
   std::int64_t total(bool with_frozen = true) const;
 
@@ -93,7 +96,7 @@ class ParameterStore {
   friend class Parameter;
   std::vector<ParameterEntry> entries_;
   std::int64_t size_ = 0;
-  Arena arena_;
+  std::optional<Arena> arena_;  // from allocate() on
   Tensor flat_;
 };
 

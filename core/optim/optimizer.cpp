@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/graph/accumulate.h"
+#include "core/graph/transfer.h"
 #include "core/optim/kernel.h"
 
 namespace phasor {
@@ -24,12 +25,13 @@ void round_part(const Stream& stream, const Tensor& flat, std::int64_t first, st
 
 Tensor Optimizer::flat_zeros() {
   const Tensor flat(arena_, parameters_.flat().dtype(), {parameters_.flat_size()});
-  zero(Stream{flat.dtype(), nullptr, dry_}, flat);
+  zero(stream(), flat);
   return flat;
 }
 
 void Optimizer::cut() {
-  constexpr std::int64_t longest = 1 << 14;  // elements
+  // In elements. A device has no such caches, and every launch costs it some microseconds.
+  const std::int64_t longest = parameters_.device() != nullptr ? 1 << 24 : 1 << 14;
   const auto& entries = parameters_.entries();
   const auto decays = [&](const ParameterEntry& entry) { return options_.decay == "all" || entry.decays; };
   for (std::size_t at = 0; at < entries.size();) {
@@ -42,25 +44,27 @@ void Optimizer::cut() {
     }
     at = std::max(end, at + 1);
   }
-  squares_.resize(pieces_.size());
+  squares_ = Tensor(arena_, Dtype::f64, {static_cast<std::int64_t>(pieces_.size())});
 }
 
 void Optimizer::add_up(const Stream& stream, std::span<const Tensor> gradients, std::size_t piece) {
   const auto [first, count, decays] = pieces_[piece];
   const Tensor sum = gradients[0].columns(first, count);
   for (const Tensor& gradient : gradients.subspan(1)) copy(stream, gradient.columns(first, count), sum, true);
-  squares_[piece] = 0.0;
-  launch(stream, sum_squares, {sum.view(), count, &squares_[piece]}, {0.0, bytes_of(sum)});
+  launch(stream, sum_squares, {sum.view(), count, squares_.as<double>() + piece}, {0.0, bytes_of(sum)});
 }
 
 StepReport Optimizer::step(std::span<const Tensor> gradients, double lr, Parallel parallel) {
   for (const Tensor& gradient : gradients)
     PHASOR_CHECK(gradient.size() == parameters_.flat_size(), "one gradient per parameter");
   if (pieces_.empty()) cut();
+  zero(stream(), squares_);
   const auto pieces = static_cast<std::int64_t>(pieces_.size());
   parallel(pieces, [&](std::int64_t i, const Stream& stream) { add_up(stream, gradients, static_cast<std::size_t>(i)); });
   StepReport report;
-  report.grad_norm = std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0));
+  Arena memory;
+  const Tensor squares = dry_ ? Tensor() : fetched(parameters_.device(), squares_, memory);
+  if (squares) report.grad_norm = std::sqrt(std::accumulate(squares.as<double>(), squares.as<double>() + pieces, 0.0));
   if (options_.clip) report.clip_factor = std::min(1.0, *options_.clip / (report.grad_norm + 1e-6));
 
   count_update();
@@ -74,7 +78,7 @@ StepReport Optimizer::step(std::span<const Tensor> gradients, double lr, Paralle
 }
 
 StepReport Optimizer::step(const Tensor& gradient, double lr) {
-  const Stream stream{gradient.dtype(), nullptr};
+  const Stream stream = this->stream();
   return step(std::span(&gradient, 1), lr, [&](std::int64_t count, FunctionRef<void(std::int64_t, const Stream&)> work) {
     for (std::int64_t i = 0; i < count; ++i) work(i, stream);
   });
@@ -84,7 +88,7 @@ void Optimizer::keep_in_bf16() {
   PHASOR_CHECK(rounded_.empty(), "bfloat16 is asked for once");
   rounded_.push_back(parameters_.flat());
   for (const auto& [name, tensor] : memory()) rounded_.push_back(tensor);
-  round_part(Stream{parameters_.flat().dtype(), nullptr, dry_}, parameters_.flat(), 0, parameters_.flat_size());
+  round_part(stream(), parameters_.flat(), 0, parameters_.flat_size());
 }
 
 void Optimizer::resume(std::int64_t updates) {

@@ -29,7 +29,7 @@ struct DecayOptions {
   void fields(FieldList&, const std::string& weight_decay_help);
 };
 
-/// Updates the parameters of a store in place. Its memory is a few tensors of the size of the parameters and the number
+/// Updates the parameters of a store in place, where they lie: streams and gradients are of the same device. Its memory is a few tensors of the size of the parameters and the number
 /// of updates: what a checkpoint holds.
 class Optimizer {
  public:
@@ -60,7 +60,7 @@ class Optimizer {
  protected:
   /// `dry`: its memory is asked for and never touched, for updates on dry streams.
   Optimizer(const DecayOptions& options, ParameterStore& parameters, bool dry)
-      : options_(options), parameters_(parameters), dry_(dry) {}
+      : options_(options), parameters_(parameters), dry_(dry), arena_(parameters.device()) {}
 
   /// Begins update number `updates() + 1` at this rate.
   virtual void begin(double lr) = 0;
@@ -68,6 +68,8 @@ class Optimizer {
   virtual void update(const Stream&, const Tensor& gradient, std::int64_t first, std::int64_t count, double clip, bool decays) = 0;
   virtual void count_update() { ++updates_; }
   Tensor flat_zeros();
+  /// Of its own launches, outside of what a caller spreads over threads.
+  Stream stream() const { return {parameters_.flat().dtype(), nullptr, dry_, parameters_.device()}; }
 
   DecayOptions options_;
   ParameterStore& parameters_;
@@ -86,7 +88,7 @@ class Optimizer {
 
   Arena arena_;
   std::vector<Piece> pieces_;    // cut before the first update: parameters are declared by then
-  std::vector<double> squares_;  // of the summed gradient, per piece
+  Tensor squares_;               // f64 [pieces], of the summed gradient
   std::vector<Tensor> rounded_;  // flat tensors that are kept in bfloat16: none, or all
 };
 
