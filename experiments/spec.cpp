@@ -107,7 +107,9 @@ void TrainOptions::fields(FieldList& f) {
   f.integer("batch", batch, "rows per update", Range::between(1, 1 << 24));
   f.integer("lanes", lanes, "gradient buffers the rows of a batch are dealt to; not set: from the shapes", Range::at_least(1));
   f.integer("micro_batch", micro_batch, "rows a lane works on at a time; not set: from the shapes", Range::at_least(1));
-  f.choice("precision", precision, {"f32", "f64"}, "f64 is slow and for checks");
+  f.choice("precision", precision, {"f32", "f64", "tf32", "bf16"},
+           "tf32, bf16: f32, with the operands of maps by a weight rounded to that (a GPU's tensor cores are much faster "
+           "at it, a processor is slower); f64 is slow and for checks");
   f.choice("storage", storage, {"as_computed", "bf16"},
            "bf16: weights and the optimiser's memory are rounded to bfloat16 at the start and after every update");
   f.integer("eval_every", eval_every, "steps between evaluations on valid; 0: only after the last step", Range::at_least(0));

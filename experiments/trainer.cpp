@@ -92,6 +92,11 @@ namespace {
 
 Dtype precision_of(const ExperimentSpec& spec) { return spec.train.precision == "f64" ? Dtype::f64 : Dtype::f32; }
 
+ProductPrecision products_of(const ExperimentSpec& spec) {
+  if (spec.train.precision == "tf32") return ProductPrecision::tf32;
+  return spec.train.precision == "bf16" ? ProductPrecision::bf16 : ProductPrecision::full;
+}
+
 double loss_at(const Tensor& losses, std::int64_t i) {
   return losses.dtype() == Dtype::f64 ? losses.as<double>()[i] : static_cast<double>(losses.as<float>()[i]);
 }
@@ -139,7 +144,7 @@ Trainer::~Trainer() = default;
 void Trainer::profile(bool on) {
   for (const auto& worker : workers_) {
     worker->profile.clear();
-    const Stream stream{precision_of(spec_), on ? &worker->profile : nullptr, false, device_};
+    const Stream stream{precision_of(spec_), on ? &worker->profile : nullptr, false, device_, products_of(spec_)};
     worker->train = std::make_unique<Tape>(worker->arena, stream, true);
     worker->evaluate = std::make_unique<Tape>(worker->arena, stream, false);
   }

@@ -27,6 +27,13 @@ std::int64_t alignment(const void* address) {
   return bits == 0 ? 256 : static_cast<std::int64_t>(std::min<std::uintptr_t>(bits & (~bits + 1), 256));
 }
 
+/// f32 operands of tensor cores are rounded by the library as it reads them.
+cublasComputeType_t arithmetic(cudaDataType type, ProductPrecision precision) {
+  if (type == CUDA_R_64F) return CUBLAS_COMPUTE_64F;
+  if (precision == ProductPrecision::tf32) return CUBLAS_COMPUTE_32F_FAST_TF32;
+  return precision == ProductPrecision::bf16 ? CUBLAS_COMPUTE_32F_FAST_16BF : CUBLAS_COMPUTE_32F;
+}
+
 template <class T>
 void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute, const T& value) {
   check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), "preference of a product");
@@ -73,9 +80,7 @@ const Products::Plan& Products::plan(const Key& key, cudaDataType type, const Ta
   const auto [place, fresh] = plans_.try_emplace(key);
   Plan& plan = place->second;
   if (!fresh) return plan;
-  const bool exact = type == CUDA_R_64F;
-  check(cublasLtMatmulDescCreate(&plan.product, exact ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, type),
-        "description of a product");
+  check(cublasLtMatmulDescCreate(&plan.product, arithmetic(type, t.precision), type), "description of a product");
   set(plan.product, CUBLASLT_MATMUL_DESC_TRANSA, t.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(plan.product, CUBLASLT_MATMUL_DESC_TRANSB, t.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   plan.first = t.transpose_b ? layout(type, t.k, t.n, t.ldb, t.step_b, t.count)
@@ -113,7 +118,7 @@ void Products::run(cudaStream_t stream, cudaDataType type, const Task& t) {
   }
   const Key key{t.transpose_a,  t.transpose_b,  t.m,           t.n,      t.k,     t.lda, t.ldb,
                 t.ldc,          t.step_a,       t.step_b,      t.step_c, t.count, type,  t.accumulate,
-                alignment(t.a), alignment(t.b), alignment(t.c)};
+                alignment(t.a), alignment(t.b), alignment(t.c), static_cast<std::int64_t>(t.precision)};
   const Plan& p = plan(key, type, t);
   const double one = 1.0, keep = t.accumulate ? 1.0 : 0.0;
   const auto one_f = static_cast<float>(one), keep_f = static_cast<float>(keep);
@@ -124,22 +129,22 @@ void Products::run(cudaStream_t stream, cudaDataType type, const Task& t) {
         "product of matrices");
 }
 
-void gemm_batch(const Queue& queue, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
-                const float* a, std::int64_t lda, std::int64_t step_a, const float* b, std::int64_t ldb,
-                std::int64_t step_b, bool accumulate, float* c, std::int64_t ldc, std::int64_t step_c,
+void gemm_batch(const Queue& queue, ProductPrecision precision, bool transpose_a, bool transpose_b, std::int64_t m,
+                std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, std::int64_t step_a, const float* b,
+                std::int64_t ldb, std::int64_t step_b, bool accumulate, float* c, std::int64_t ldc, std::int64_t step_c,
                 std::int64_t count) {
-  queue.products->run(
-      static_cast<cudaStream_t>(queue.stream), CUDA_R_32F,
-      {transpose_a, transpose_b, accumulate, m, n, k, lda, ldb, ldc, step_a, step_b, step_c, count, a, b, c});
+  queue.products->run(static_cast<cudaStream_t>(queue.stream), CUDA_R_32F,
+                      {precision, transpose_a, transpose_b, accumulate, m, n, k, lda, ldb, ldc, step_a, step_b, step_c,
+                       count, a, b, c});
 }
 
-void gemm_batch(const Queue& queue, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
-                const double* a, std::int64_t lda, std::int64_t step_a, const double* b, std::int64_t ldb,
-                std::int64_t step_b, bool accumulate, double* c, std::int64_t ldc, std::int64_t step_c,
-                std::int64_t count) {
-  queue.products->run(
-      static_cast<cudaStream_t>(queue.stream), CUDA_R_64F,
-      {transpose_a, transpose_b, accumulate, m, n, k, lda, ldb, ldc, step_a, step_b, step_c, count, a, b, c});
+void gemm_batch(const Queue& queue, ProductPrecision precision, bool transpose_a, bool transpose_b, std::int64_t m,
+                std::int64_t n, std::int64_t k, const double* a, std::int64_t lda, std::int64_t step_a, const double* b,
+                std::int64_t ldb, std::int64_t step_b, bool accumulate, double* c, std::int64_t ldc,
+                std::int64_t step_c, std::int64_t count) {
+  queue.products->run(static_cast<cudaStream_t>(queue.stream), CUDA_R_64F,
+                      {precision, transpose_a, transpose_b, accumulate, m, n, k, lda, ldb, ldc, step_a, step_b, step_c,
+                       count, a, b, c});
 }
 
 }  // namespace phasor::cuda

@@ -20,6 +20,7 @@ class Products {
 
   /// Of `count` row-major matrices; see core/cuda/gemm.h.
   struct Task {
+    ProductPrecision precision;
     bool transpose_a, transpose_b, accumulate;
     std::int64_t m, n, k, lda, ldb, ldc, step_a, step_b, step_c, count;
     const void* a;
@@ -34,7 +35,7 @@ class Products {
     cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
     cublasLtMatmulAlgo_t algorithm{};
   };
-  using Key = std::array<std::int64_t, 17>;
+  using Key = std::array<std::int64_t, 18>;
   const Plan& plan(const Key& key, cudaDataType type, const Task& task);
 
   cublasLtHandle_t handle_ = nullptr;

@@ -69,6 +69,10 @@ class KernelTimer {
 
 class Device;
 
+/// What the operands of matrix products are rounded to, in an f32 stream; sums are f32. Of maps by a weight (linear and its
+/// kind): the products inside attention and the linear mixers are not concerned.
+enum class ProductPrecision { full, tf32, bf16 };
+
 /// Where kernels run and in which precision. Plain state of one worker; no globals.
 struct Stream {
   Dtype dtype = Dtype::f32;
@@ -77,6 +81,7 @@ struct Stream {
   bool dry = false;
   /// Null: the processor, before launch() returns.
   Device* device = nullptr;
+  ProductPrecision products = ProductPrecision::full;
 };
 
 /// Starts a kernel on the device of a stream; waits for it when the stream has a profile.

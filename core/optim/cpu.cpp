@@ -1,8 +1,7 @@
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <type_traits>
 
+#include "core/base/rounding.h"
 #include "core/optim/kernel.h"
 
 namespace phasor {
@@ -60,16 +59,9 @@ void sgd_cpu(const SgdUpdate& a) {
 
 template <class T>
 void round_bf16_cpu(const RoundBf16& a) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr int dropped = sizeof(T) == 4 ? 16 : 45;  // of the 23 or 52 stored bits of mantissa 7 stay
-  constexpr Bits below_half = (Bits(1) << (dropped - 1)) - 1, kept = ~((Bits(1) << dropped) - 1);
   T* x = static_cast<T*>(a.values.data) + a.begin;
 #pragma omp simd
-  for (std::int64_t i = 0; i < a.count; ++i) {
-    const Bits bits = std::bit_cast<Bits>(x[i]);
-    const Bits rounded = (bits + below_half + ((bits >> dropped) & 1)) & kept;  // ties to even
-    x[i] = x[i] == x[i] ? std::bit_cast<T>(rounded) : x[i];                     // the carry would make an infinity of a NaN
-  }
+  for (std::int64_t i = 0; i < a.count; ++i) x[i] = rounded<bf16_mantissa>(x[i]);
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
-#include <bit>
-#include <type_traits>
-
+#include "core/base/rounding.h"
 #include "core/cuda/kernels.h"
 #include "core/cuda/math.h"
 #include "core/cuda/reduce.h"
@@ -130,14 +128,8 @@ void sgd(const cuda::Queue& queue, const SgdUpdate& a) {
 /// As core/optim/cpu.cpp has it, bit by bit.
 template <class T>
 __global__ void round_one(T* values, std::int64_t count) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr int dropped = sizeof(T) == 4 ? 16 : 45;
-  constexpr Bits below_half = (Bits(1) << (dropped - 1)) - 1, kept = ~((Bits(1) << dropped) - 1);
   const std::int64_t i = cuda::thread_index();
-  if (i >= count) return;
-  const T value = values[i];
-  const Bits bits = std::bit_cast<Bits>(value);
-  if (value == value) values[i] = std::bit_cast<T>((bits + below_half + ((bits >> dropped) & 1)) & kept);
+  if (i < count) values[i] = rounded<bf16_mantissa>(values[i]);
 }
 
 template <class T>

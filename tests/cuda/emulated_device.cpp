@@ -139,29 +139,31 @@ namespace cuda {
 
 namespace {
 template <class T>
-void products(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
-              std::int64_t lda, std::int64_t step_a, const T* b, std::int64_t ldb, std::int64_t step_b, bool accumulate,
-              T* c, std::int64_t ldc, std::int64_t step_c, std::int64_t count) {
+void products(ProductPrecision precision, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
+              std::int64_t k, const T* a, std::int64_t lda, std::int64_t step_a, const T* b, std::int64_t ldb,
+              std::int64_t step_b, bool accumulate, T* c, std::int64_t ldc, std::int64_t step_c, std::int64_t count) {
   emulation::enqueue([=] {
     for (std::int64_t i = 0; i < count; ++i)
-      phasor::gemm(transpose_a, transpose_b, m, n, k, T(1), a + i * step_a, lda, b + i * step_b, ldb,
+      phasor::gemm(precision, transpose_a, transpose_b, m, n, k, T(1), a + i * step_a, lda, b + i * step_b, ldb,
                    accumulate ? T(1) : T(0), c + i * step_c, ldc);
   });
 }
 }  // namespace
 
-void gemm_batch(const Queue&, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
-                const float* a, std::int64_t lda, std::int64_t step_a, const float* b, std::int64_t ldb,
-                std::int64_t step_b, bool accumulate, float* c, std::int64_t ldc, std::int64_t step_c,
+void gemm_batch(const Queue&, ProductPrecision precision, bool transpose_a, bool transpose_b, std::int64_t m,
+                std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, std::int64_t step_a, const float* b,
+                std::int64_t ldb, std::int64_t step_b, bool accumulate, float* c, std::int64_t ldc, std::int64_t step_c,
                 std::int64_t count) {
-  products(transpose_a, transpose_b, m, n, k, a, lda, step_a, b, ldb, step_b, accumulate, c, ldc, step_c, count);
+  products(precision, transpose_a, transpose_b, m, n, k, a, lda, step_a, b, ldb, step_b, accumulate, c, ldc, step_c,
+           count);
 }
 
-void gemm_batch(const Queue&, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
-                const double* a, std::int64_t lda, std::int64_t step_a, const double* b, std::int64_t ldb,
-                std::int64_t step_b, bool accumulate, double* c, std::int64_t ldc, std::int64_t step_c,
-                std::int64_t count) {
-  products(transpose_a, transpose_b, m, n, k, a, lda, step_a, b, ldb, step_b, accumulate, c, ldc, step_c, count);
+void gemm_batch(const Queue&, ProductPrecision precision, bool transpose_a, bool transpose_b, std::int64_t m,
+                std::int64_t n, std::int64_t k, const double* a, std::int64_t lda, std::int64_t step_a, const double* b,
+                std::int64_t ldb, std::int64_t step_b, bool accumulate, double* c, std::int64_t ldc,
+                std::int64_t step_c, std::int64_t count) {
+  products(precision, transpose_a, transpose_b, m, n, k, a, lda, step_a, b, ldb, step_b, accumulate, c, ldc, step_c,
+           count);
 }
 
 }  // namespace cuda

@@ -1,4 +1,4 @@
-// The kernels that no op's cases reach: updates of optimisers, sums of squares, rounding, copies. Those of the device
+// What no op's cases reach: updates of optimisers, sums of squares, rounding, copies, products of rounded operands. Those of the device
 // against those of the processor, in two orders of threads and blocks.
 
 #include <cmath>
@@ -9,6 +9,10 @@
 #include <vector>
 
 #include "core/graph/accumulate.h"
+#include "core/ops/gemm.h"
+#include "core/ops/head_linear/kernel.h"
+#include "core/ops/linear/kernel.h"
+#include "core/ops/shared_head_linear/kernel.h"
 #include "core/optim/kernel.h"
 #include "tests/cuda/emulated_device.h"
 
@@ -175,6 +179,34 @@ TYPED_TEST(CudaUpdates, CopiesSumsAndZerosOfRows) {
   check([](TypeParam, TypeParam, TypeParam y) { return y; });
   zero(stream, out);
   check([](TypeParam, TypeParam, TypeParam) { return TypeParam(0); });
+}
+
+// The library's product is that of the processor here, so both sides agree to the last bits of f32 if a kernel hands on
+// the precision that it was given; else they differ by 1e-3. Matrices [12, 12], in two heads of 6.
+TEST(CudaProducts, RoundTheirOperandsAsTheyAreTold) {
+  use_one_thread_for_gemm();
+  constexpr std::int64_t n = 12, heads = 2, d = n / heads;
+  const auto wide = [](const View& flat) { return View{flat.data, n}; };
+  const auto narrow = [](const View& flat) { return View{flat.data, d}; };
+  const View none{};
+  for (const ProductPrecision precision : {ProductPrecision::full, ProductPrecision::tf32, ProductPrecision::bf16}) {
+    compare<float>(5, n * n, 1e-6, [&](const Stream& stream, const std::vector<View>& v) {
+      const View x = wide(v[0]), w = wide(v[1]), y = wide(v[2]);
+      launch(stream, ops::linear_forward, {x, w, none, y, n, n, n, precision}, {0.0, 0});
+      launch(stream, ops::linear_backward, {x, w, y, wide(v[3]), wide(v[4]), none, n, n, n, false, true, precision}, {0.0, 0});
+    });
+    compare<float>(5, n * n, 1e-6, [&](const Stream& stream, const std::vector<View>& v) {
+      const View x = wide(v[0]), w = narrow(v[1]), y = wide(v[2]);
+      launch(stream, ops::head_linear_forward, {x, w, y, n, heads, d, d, precision}, {0.0, 0});
+      launch(stream, ops::head_linear_backward, {x, w, y, wide(v[3]), narrow(v[4]), n, heads, d, d, false, precision}, {0.0, 0});
+    });
+    compare<float>(5, n * n, 1e-6, [&](const Stream& stream, const std::vector<View>& v) {
+      const View x = wide(v[0]), w = narrow(v[1]), y = wide(v[2]);
+      launch(stream, ops::shared_head_linear_forward, {x, w, none, y, n, heads, d, d, precision}, {0.0, 0});
+      launch(stream, ops::shared_head_linear_backward,
+             {x, w, y, wide(v[3]), narrow(v[4]), none, n, heads, d, d, false, precision}, {0.0, 0});
+    });
+  }
 }
 
 }  // namespace

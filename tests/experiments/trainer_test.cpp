@@ -49,6 +49,21 @@ TEST(Trial, StorageInBf16IsSteadyAndSeen) {
   for (std::int64_t i = 0; i < flat.size(); ++i) ASSERT_EQ(std::bit_cast<std::uint32_t>(flat.as<float>()[i]) & 0xffffu, 0u) << i;
 }
 
+TEST(Trial, RoundedProductsAreSteadyAndCloseToFullOnes) {
+  const auto first_loss = [](const results::TrialRecord& record) { return record.steps.front().loss; };
+  const std::string logged = R"("run": {"log_every": 1, "threads": 3}})";
+  const results::TrialRecord full = run("{" + logged);
+  for (const auto& [name, unit] : {std::pair{"bf16", 0x1p-8}, std::pair{"tf32", 0x1p-11}}) {
+    const std::string train = std::string(R"({"train": {"precision": ")") + name + "\"}";
+    const results::TrialRecord rough = run(train + ", " + logged);
+    ASSERT_EQ(rough.status, results::Status::done) << rough.message;
+    EXPECT_EQ(run(train + "}").bits, rough.bits) << name;
+    EXPECT_NE(rough.bits, full.bits) << name;
+    EXPECT_NE(first_loss(rough), first_loss(full)) << name;
+    EXPECT_NEAR(first_loss(rough), first_loss(full), unit) << name;
+  }
+}
+
 TEST(Trial, LossAndGradientAreExactWhateverTheLanesAndMicroBatches) {
   // In f64 the first loss and gradient norm of any cut agree to rounding: means are over the batch, not of means.
   const auto first = [](const std::string& cut) {

@@ -11,7 +11,8 @@ Tensor head_linear(Tape& tape, const Tensor& x, const Tensor& weight) {
   const std::int64_t rows = x.rows(), heads = x.size(2), in = x.size(3), out = weight.size(2);
   const Tensor y = tape.output(x.shape().with_row({heads, out}), {&x, &weight});
   const double flops = 2.0 * static_cast<double>(x.size()) * static_cast<double>(out);
-  launch(tape.stream(), head_linear_forward, {x.view(), weight.view(), y.view(), rows, heads, in, out},
+  launch(tape.stream(), head_linear_forward,
+         {x.view(), weight.view(), y.view(), rows, heads, in, out, tape.stream().products},
          {flops, moved(x, weight, y)});
   if (!tape.wants(y)) return y;
   tape.record([=](Tape& t) {
@@ -21,7 +22,7 @@ Tensor head_linear(Tape& tape, const Tensor& x, const Tensor& weight) {
     const double products = (dx.tensor ? 1.0 : 0.0) + (dweight.tensor ? 1.0 : 0.0);
     launch(t.stream(), head_linear_backward,
            {x.view(), weight.view(), dy.view(), dx.tensor.view(), dweight.tensor.view(), rows, heads, in, out,
-            dx.accumulate},
+            dx.accumulate, t.stream().products},
            {products * flops,
             moved(dy, dx, dweight) + (dx.tensor ? bytes_of(weight) : 0) + (dweight.tensor ? bytes_of(x) : 0)});
   });

@@ -8,6 +8,7 @@ namespace phasor::ops {
 struct HeadLinearForward {
   View x, weight, y;  // weight has heads * in rows of out elements
   std::int64_t rows, heads, in, out;
+  ProductPrecision precision;
 };
 
 struct HeadLinearBackward {
@@ -16,6 +17,7 @@ struct HeadLinearBackward {
   View dweight;  // absent when not wanted; always accumulated
   std::int64_t rows, heads, in, out;
   bool accumulate;  // dx
+  ProductPrecision precision;
 };
 
 extern const Kernel<HeadLinearForward> head_linear_forward;

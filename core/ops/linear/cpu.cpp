@@ -20,8 +20,8 @@ void forward(const LinearForward& a) {
       for (std::int64_t i = 0; i < a.out; ++i) y[i] = bias[i];
     }
   }
-  gemm(false, true, a.rows, a.out, a.in, T(1), data<T>(a.x), a.x.stride, data<T>(a.weight), a.weight.stride,
-       bias != nullptr ? T(1) : T(0), data<T>(a.y), a.y.stride);
+  gemm(a.precision, false, true, a.rows, a.out, a.in, T(1), data<T>(a.x), a.x.stride, data<T>(a.weight),
+       a.weight.stride, bias != nullptr ? T(1) : T(0), data<T>(a.y), a.y.stride);
 }
 
 // Four rows at a time: a quarter of the traffic on the sum, and a shorter chain of roundings.
@@ -46,10 +46,10 @@ void add_column_sums(const View& from, T* sum, std::int64_t rows, std::int64_t w
 template <class T>
 void backward(const LinearBackward& a) {
   if (a.dx.data != nullptr)
-    gemm(false, false, a.rows, a.in, a.out, T(1), data<T>(a.dy), a.dy.stride, data<T>(a.weight), a.weight.stride,
-         a.accumulate ? T(1) : T(0), data<T>(a.dx), a.dx.stride);
+    gemm(a.precision, false, false, a.rows, a.in, a.out, T(1), data<T>(a.dy), a.dy.stride, data<T>(a.weight),
+         a.weight.stride, a.accumulate ? T(1) : T(0), data<T>(a.dx), a.dx.stride);
   if (a.dweight.data != nullptr)
-    gemm(true, false, a.out, a.in, a.rows, T(1), data<T>(a.dy), a.dy.stride, data<T>(a.x), a.x.stride,
+    gemm(a.precision, true, false, a.out, a.in, a.rows, T(1), data<T>(a.dy), a.dy.stride, data<T>(a.x), a.x.stride,
          a.accumulate_weight ? T(1) : T(0), data<T>(a.dweight), a.dweight.stride);
   if (a.dbias.data != nullptr) add_column_sums(a.dy, data<T>(a.dbias), a.rows, a.out);
 }

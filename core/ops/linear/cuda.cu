@@ -28,18 +28,18 @@ template <class T>
 void forward(const cuda::Queue& queue, const LinearForward& a) {
   const bool biased = a.bias.data != nullptr;
   if (biased) cuda::start_each(queue, a.rows * a.out, write_bias<T>, a);
-  cuda::gemm(queue, false, true, a.rows, a.out, a.in, data<T>(a.x), a.x.stride, data<T>(a.weight), a.weight.stride,
-             biased, data<T>(a.y), a.y.stride);
+  cuda::gemm(queue, a.precision, false, true, a.rows, a.out, a.in, data<T>(a.x), a.x.stride, data<T>(a.weight),
+             a.weight.stride, biased, data<T>(a.y), a.y.stride);
 }
 
 template <class T>
 void backward(const cuda::Queue& queue, const LinearBackward& a) {
   if (a.dx.data != nullptr)
-    cuda::gemm(queue, false, false, a.rows, a.in, a.out, data<T>(a.dy), a.dy.stride, data<T>(a.weight), a.weight.stride,
-               a.accumulate, data<T>(a.dx), a.dx.stride);
+    cuda::gemm(queue, a.precision, false, false, a.rows, a.in, a.out, data<T>(a.dy), a.dy.stride, data<T>(a.weight),
+               a.weight.stride, a.accumulate, data<T>(a.dx), a.dx.stride);
   if (a.dweight.data != nullptr)
-    cuda::gemm(queue, true, false, a.out, a.in, a.rows, data<T>(a.dy), a.dy.stride, data<T>(a.x), a.x.stride,
-               a.accumulate_weight, data<T>(a.dweight), a.dweight.stride);
+    cuda::gemm(queue, a.precision, true, false, a.out, a.in, a.rows, data<T>(a.dy), a.dy.stride, data<T>(a.x),
+               a.x.stride, a.accumulate_weight, data<T>(a.dweight), a.dweight.stride);
   if (a.dbias.data != nullptr) cuda::start_column_sums(queue, BiasTerm<T>{a.dy}, data<T>(a.dbias), a.rows, a.out);
 }
 

@@ -8,6 +8,7 @@ namespace phasor::ops {
 struct LinearForward {
   View x, weight, bias, y;
   std::int64_t rows, in, out;
+  ProductPrecision precision;
 };
 
 struct LinearBackward {
@@ -16,6 +17,7 @@ struct LinearBackward {
   View dbias;        // absent when not wanted; always accumulated
   std::int64_t rows, in, out;
   bool accumulate, accumulate_weight;
+  ProductPrecision precision;
 };
 
 extern const Kernel<LinearForward> linear_forward;

@@ -28,7 +28,8 @@ Tensor linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& b
                "linear bias " + bias.shape().text() + " for weight " + weight.shape().text());
   const Tensor y = tape.output(x.shape().with_row({out}), {&x, &weight, &bias});
   const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
-  launch(tape.stream(), linear_forward, {x.view(), weight.view(), bias.view(), y.view(), rows, in, out},
+  launch(tape.stream(), linear_forward,
+         {x.view(), weight.view(), bias.view(), y.view(), rows, in, out, tape.stream().products},
          {flops, moved(x, weight, bias, y)});
   if (!tape.wants(y)) return y;
   tape.record([=](Tape& t) {
@@ -40,8 +41,8 @@ Tensor linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& b
     const Tensor w = dx.tensor ? readable_by_columns(t, weight, rows) : weight;
     const double products = (dx.tensor ? 1.0 : 0.0) + (dweight.tensor ? 1.0 : 0.0);
     launch(t.stream(), linear_backward,
-           {x.view(), w.view(), dy.view(), dx.tensor.view(), dweight.tensor.view(), dbias.tensor.view(), rows, in,
-            out, dx.accumulate, dweight.accumulate},
+           {x.view(), w.view(), dy.view(), dx.tensor.view(), dweight.tensor.view(), dbias.tensor.view(), rows, in, out,
+            dx.accumulate, dweight.accumulate, t.stream().products},
            {products * flops,
             moved(dy, dx, dweight, dbias) + (dx.tensor ? bytes_of(w) : 0) + (dweight.tensor ? bytes_of(x) : 0)});
   });

@@ -30,8 +30,8 @@ void forward(const SharedHeadLinearForward& a) {
   const bool biased = a.bias.data != nullptr;
   if (biased) set_rows(a.y, row<T>(a.bias, 0), a.rows, a.heads, a.out);
   for (std::int64_t h = 0; h < a.heads; ++h)
-    gemm(false, true, a.rows, a.out, a.in, T(1), row<T>(a.x, 0) + h * a.in, a.x.stride, row<T>(a.weight, 0),
-         a.weight.stride, biased ? T(1) : T(0), row<T>(a.y, 0) + h * a.out, a.y.stride);
+    gemm(a.precision, false, true, a.rows, a.out, a.in, T(1), row<T>(a.x, 0) + h * a.in, a.x.stride,
+         row<T>(a.weight, 0), a.weight.stride, biased ? T(1) : T(0), row<T>(a.y, 0) + h * a.out, a.y.stride);
 }
 
 template <class T>
@@ -39,11 +39,11 @@ void backward(const SharedHeadLinearBackward& a) {
   for (std::int64_t h = 0; h < a.heads; ++h) {
     const T* dy = row<T>(a.dy, 0) + h * a.out;
     if (a.dx.data != nullptr)
-      gemm(false, false, a.rows, a.in, a.out, T(1), dy, a.dy.stride, row<T>(a.weight, 0), a.weight.stride,
+      gemm(a.precision, false, false, a.rows, a.in, a.out, T(1), dy, a.dy.stride, row<T>(a.weight, 0), a.weight.stride,
            a.accumulate ? T(1) : T(0), row<T>(a.dx, 0) + h * a.in, a.dx.stride);
     if (a.dweight.data != nullptr)
-      gemm(true, false, a.out, a.in, a.rows, T(1), dy, a.dy.stride, row<T>(a.x, 0) + h * a.in, a.x.stride, T(1),
-           row<T>(a.dweight, 0), a.dweight.stride);
+      gemm(a.precision, true, false, a.out, a.in, a.rows, T(1), dy, a.dy.stride, row<T>(a.x, 0) + h * a.in, a.x.stride,
+           T(1), row<T>(a.dweight, 0), a.dweight.stride);
   }
   if (a.dbias.data != nullptr) add_sums(a.dy, row<T>(a.dbias, 0), a.rows, a.heads, a.out);
 }

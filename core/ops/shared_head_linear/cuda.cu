@@ -41,8 +41,8 @@ void forward(const cuda::Queue& queue, const SharedHeadLinearForward& a) {
   const bool biased = a.bias.data != nullptr;
   if (biased) cuda::start_rows(queue, a.rows * a.heads, a.out, write_bias<T>, a);
   const Vectors v = vectors_of(a, a.x, a.y);
-  cuda::gemm_batch(queue, false, true, v.rows, a.out, a.in, row<T>(a.x, 0), v.x_stride, a.in, row<T>(a.weight, 0),
-                   a.weight.stride, 0, biased, row<T>(a.y, 0), v.y_stride, a.out, v.count);
+  cuda::gemm_batch(queue, a.precision, false, true, v.rows, a.out, a.in, row<T>(a.x, 0), v.x_stride, a.in,
+                   row<T>(a.weight, 0), a.weight.stride, 0, biased, row<T>(a.y, 0), v.y_stride, a.out, v.count);
 }
 
 template <class T>
@@ -50,14 +50,14 @@ void backward(const cuda::Queue& queue, const SharedHeadLinearBackward& a) {
   const T* dy = row<T>(a.dy, 0);
   if (a.dx.data != nullptr) {
     const Vectors v = vectors_of(a, a.dx, a.dy);
-    cuda::gemm_batch(queue, false, false, v.rows, a.in, a.out, dy, v.y_stride, a.out, row<T>(a.weight, 0),
+    cuda::gemm_batch(queue, a.precision, false, false, v.rows, a.in, a.out, dy, v.y_stride, a.out, row<T>(a.weight, 0),
                      a.weight.stride, 0, a.accumulate, row<T>(a.dx, 0), v.x_stride, a.in, v.count);
   }
   if (a.dweight.data != nullptr) {  // one after the other, since all add to the same
     const Vectors v = vectors_of(a, a.x, a.dy);
     for (std::int64_t h = 0; h < v.count; ++h)
-      cuda::gemm(queue, true, false, a.out, a.in, v.rows, dy + h * a.out, v.y_stride, row<T>(a.x, 0) + h * a.in,
-                 v.x_stride, true, row<T>(a.dweight, 0), a.dweight.stride);
+      cuda::gemm(queue, a.precision, true, false, a.out, a.in, v.rows, dy + h * a.out, v.y_stride,
+                 row<T>(a.x, 0) + h * a.in, v.x_stride, true, row<T>(a.dweight, 0), a.dweight.stride);
   }
   if (a.dbias.data != nullptr)
     cuda::start_column_sums(queue, BiasTerm<T>{a}, row<T>(a.dbias, 0), a.rows * a.heads, a.out);

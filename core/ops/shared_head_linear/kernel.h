@@ -8,6 +8,7 @@ namespace phasor::ops {
 struct SharedHeadLinearForward {
   View x, weight, bias, y;
   std::int64_t rows, heads, in, out;
+  ProductPrecision precision;
 };
 
 struct SharedHeadLinearBackward {
@@ -16,6 +17,7 @@ struct SharedHeadLinearBackward {
   View dweight, dbias;  // absent when not wanted; always accumulated
   std::int64_t rows, heads, in, out;
   bool accumulate;  // dx
+  ProductPrecision precision;
 };
 
 extern const Kernel<SharedHeadLinearForward> shared_head_linear_forward;

@@ -13,7 +13,8 @@ Tensor shared_head_linear(Tape& tape, const Tensor& x, const Tensor& weight, con
   const Tensor y = tape.output(x.shape().with_row({heads, out}), {&x, &weight, &bias});
   const double flops = 2.0 * static_cast<double>(x.size()) * static_cast<double>(out);
   launch(tape.stream(), shared_head_linear_forward,
-         {x.view(), weight.view(), bias.view(), y.view(), rows, heads, in, out}, {flops, moved(x, weight, bias, y)});
+         {x.view(), weight.view(), bias.view(), y.view(), rows, heads, in, out, tape.stream().products},
+         {flops, moved(x, weight, bias, y)});
   if (!tape.wants(y)) return y;
   tape.record([=](Tape& t) {
     const Tensor dy = t.take(y);
@@ -22,7 +23,7 @@ Tensor shared_head_linear(Tape& tape, const Tensor& x, const Tensor& weight, con
     const double products = (dx.tensor ? 1.0 : 0.0) + (dweight.tensor ? 1.0 : 0.0);
     launch(t.stream(), shared_head_linear_backward,
            {x.view(), weight.view(), dy.view(), dx.tensor.view(), dweight.tensor.view(), dbias.tensor.view(), rows,
-            heads, in, out, dx.accumulate},
+            heads, in, out, dx.accumulate, t.stream().products},
            {products * flops,
             moved(dy, dx, dweight, dbias) + (dx.tensor ? bytes_of(weight) : 0) + (dweight.tensor ? bytes_of(x) : 0)});
   });
