@@ -7,6 +7,8 @@
 #include <cuda_runtime_api.h>
 #include <map>
 
+#include "core/graph/launch.h"
+
 namespace phasor::cuda {
 
 /// cuBLASLt: its handle, its workspace and the algorithm of every shape seen so far, chosen at the first product of the
