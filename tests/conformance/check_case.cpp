@@ -90,9 +90,10 @@ struct Pass {
 };
 
 Pass run_pass(Arena& arena, const OpCase& op, const std::vector<Array>& inputs,
-              const std::vector<std::vector<double>>& cotangents, Dtype dtype, bool strided, double seed_gradient) {
+              const std::vector<std::vector<double>>& cotangents, Dtype dtype, bool strided, double seed_gradient,
+              ProductPrecision products = ProductPrecision::full) {
   Device* device = arena.device();
-  Tape tape(arena, {dtype, nullptr, false, device}, true);
+  Tape tape(arena, {dtype, nullptr, false, device, products}, true);
   std::vector<Tensor> leaves;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const CaseInput& input = op.inputs[i];
@@ -268,22 +269,41 @@ std::vector<std::string> check_case(const OpCase& op) {
   return faults;
 }
 
+namespace {
+
+/// One precision and layout on a device, three passes.
+void check_passes_on(std::vector<std::string>& faults, Arena& arena, const OpCase& op, const Problem& p, Dtype dtype,
+                     bool strided, double tolerance, ProductPrecision products, FunctionRef<void(int)> before_pass) {
+  std::vector<Pass> passes;
+  for (int pass = 0; pass < 3; ++pass) {
+    before_pass(pass);
+    passes.push_back(run_pass(arena, op, p.inputs, p.cotangents, dtype, strided, pass == 2 ? 0.25 : 0.0, products));
+  }
+  compare_passes(faults, op, p, fmt::format("{} {}{}", arena.device()->name(), strided ? "strided " : "", name_of(dtype)),
+                 tolerance, passes[0], passes[1], passes[2]);
+}
+
+}  // namespace
+
 std::vector<std::string> check_case_on(Device& device, const OpCase& op, FunctionRef<void(int)> before_pass) {
   std::vector<std::string> faults;
   const Problem p = problem_of(op);
   Arena arena(&device);
   arena.poison(true);
-  for (const bool strided : {false, true}) {
-    for (const Dtype dtype : {Dtype::f64, Dtype::f32}) {
-      std::vector<Pass> passes;
-      for (int pass = 0; pass < 3; ++pass) {
-        before_pass(pass);
-        passes.push_back(run_pass(arena, op, p.inputs, p.cotangents, dtype, strided, pass == 2 ? 0.25 : 0.0));
-      }
-      compare_passes(faults, op, p, fmt::format("{} {}{}", device.name(), strided ? "strided " : "", name_of(dtype)),
-                     dtype == Dtype::f64 ? 1e-10 : op.tolerance, passes[0], passes[1], passes[2]);
-    }
-  }
+  for (const bool strided : {false, true})
+    for (const Dtype dtype : {Dtype::f64, Dtype::f32})
+      check_passes_on(faults, arena, op, p, dtype, strided, dtype == Dtype::f64 ? 1e-10 : op.tolerance,
+                      ProductPrecision::full, before_pass);
+  return faults;
+}
+
+std::vector<std::string> check_case_in_bf16_on(Device& device, const OpCase& op, double tolerance,
+                                               FunctionRef<void(int)> before_pass) {
+  std::vector<std::string> faults;
+  const Problem p = problem_of(op);
+  Arena arena(&device);
+  arena.poison(true);
+  check_passes_on(faults, arena, op, p, Dtype::f32, true, tolerance, ProductPrecision::bf16, before_pass);
   return faults;
 }
 

@@ -17,4 +17,9 @@ std::vector<std::string> check_case(const OpCase& op);
 /// `before_pass` is called with 0 and 1 before the two that must agree in every bit, with 2 before the one that adds.
 std::vector<std::string> check_case_on(Device& device, const OpCase& op, FunctionRef<void(int)> before_pass);
 
+/// The same in f32 and strided alone, with operands of products rounded to bf16; `tolerance` is relative to the
+/// largest value of an output or a gradient.
+std::vector<std::string> check_case_in_bf16_on(Device& device, const OpCase& op, double tolerance,
+                                               FunctionRef<void(int)> before_pass);
+
 }  // namespace phasor::ops

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -182,6 +184,30 @@ void start(const Queue&, dim3 grid, dim3 threads, std::size_t shared, void (*ker
 template <class T>
 T* shared_memory() {
   return reinterpret_cast<T*>(emulation::dynamic_shared());
+}
+
+/// See core/cuda/mma.h. The sums are in the order of k, which the hardware does not promise.
+inline void mma_bf16(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                     emulation::Where where = emulation::Where::current()) {
+  struct Fragments {
+    std::uint32_t a[4], b[2];
+  };
+  static Fragments block[32][32];  // of all lanes, by warp: others run while one waits
+  Fragments* const warp = block[threadIdx.x / 32];
+  const unsigned lane = emulation::lane(), g = lane / 4, t = lane % 4;
+  std::copy_n(a, 4, warp[lane].a);
+  std::copy_n(b, 2, warp[lane].b);
+  emulation::warp(emulation::WarpKind::sync, 0xffffffffu, 0, 0, where);
+  const auto half = [](std::uint32_t word, unsigned k) {
+    return std::bit_cast<float>(k % 2 == 0 ? word << 16 : word & 0xffff0000u);
+  };
+  for (unsigned i = 0; i < 4; ++i)
+    for (unsigned k = 0; k < 16; ++k) {
+      const Fragments& left = warp[g * 4 + k / 2 % 4];
+      const Fragments& right = warp[(2 * t + i % 2) * 4 + k / 2 % 4];
+      c[i] += half(left.a[2 * (k / 8) + i / 2], k) * half(right.b[k / 8], k);
+    }
+  emulation::warp(emulation::WarpKind::sync, 0xffffffffu, 0, 0, where);  // before anybody writes again
 }
 
 }  // namespace phasor::cuda

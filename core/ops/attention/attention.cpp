@@ -71,7 +71,8 @@ Tensor attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, 
             .scratch = scratch.view(),
             .curve = curve.view(),
             .sizes = s,
-            .scale = options.scale},
+            .scale = options.scale,
+            .precision = tape.stream().products},
            {2.0 * pairs(s) * static_cast<double>(s.key_width + s.value_width),
             moved(q, k, v, log_decay, slopes, starts, o, lse)});
   }
@@ -103,7 +104,8 @@ Tensor attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, 
             .add_v = dv.accumulate,
             .add_log_decay = dlog_decay.accumulate,
             .sizes = s,
-            .scale = scale},
+            .scale = scale,
+            .precision = t.stream().products},
            {2.0 * pairs(s) * static_cast<double>(3 * s.key_width + 2 * s.value_width),
             moved(q, k, v, log_decay, slopes, starts, o, lse, d_o, dq, dk, dv, dlog_decay)});
   });

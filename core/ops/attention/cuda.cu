@@ -6,8 +6,8 @@
 
 // A block makes one tile of one result: of o or dq for some queries, of dk or dv for some keys. It walks over the tiles
 // of scores that concern it and makes each anew, so that no block waits for another and no sum depends on an order.
-// Results wider than a tile are `parts`, with blocks of their own. Products are those of core/cuda/tile.h, in full f32
-// or f64.
+// Results wider than a tile are `parts`, with blocks of their own. Products are those of core/cuda/tile.h: Z is the
+// kind of tile, which says whether they are full f32 or f64, or of operands in bf16.
 
 namespace phasor::ops {
 
@@ -94,9 +94,9 @@ __global__ void close_decay(Pass<T, AttentionBackward> p) {
   }
 }
 
-/// A thread takes one query of one head, in the order in which `inner` adds dO V^T: a query that sees one key has dz =
-/// 0.
-template <class T>
+/// A thread takes one query of one head, in the order in which `inner` adds dO V^T, and from the same operands: a query
+/// that sees one key has dz = 0.
+template <class Z, class T = typename Z::Element>
 __global__ void write_delta(Pass<T, AttentionBackward> p) {
   const AttentionSizes& s = p.a.sizes;
   const std::int64_t at = cuda::thread_index();
@@ -106,39 +106,39 @@ __global__ void write_delta(Pass<T, AttentionBackward> p) {
   const T* x = row<T>(p.a.d_o, query) + head * s.value_width;
   const T* y = row<T>(p.a.o, query) + head * s.value_width;
   T sum(0);
-  for (std::int64_t i = 0; i < s.value_width; ++i) sum = std::fma(x[i], y[i], sum);
+  for (std::int64_t i = 0; i < s.value_width; ++i) sum = std::fma(Z::operand(x[i]), y[i], sum);
   p.delta[at] = sum;
 }
 
 /// `width` columns of one head of rows first .. min(first + edge, count) - 1 of a batch entry.
-template <class T>
+template <class Z, class T = typename Z::Element>
 __device__ TileRows<T> rows_of(const View& from, std::int64_t batch, std::int64_t count, std::int64_t first,
                                std::int64_t head, std::int64_t width) {
   const std::int64_t left = count - first;
   return {row<T>(from, batch * count + first) + head * width, from.stride,
-          left < Tile<T>::edge ? static_cast<int>(left) : Tile<T>::edge};
+          left < Z::edge ? static_cast<int>(left) : Z::edge};
 }
 
 /// The keys that the thread's queries see in one tile of scores, counted from its first key.
-template <class T>
+template <class Z>
 struct Seen {
-  int begin[std::size_t{Tile<T>::rows}], end[std::size_t{Tile<T>::rows}];
+  int begin[std::size_t{Z::rows}], end[std::size_t{Z::rows}];
   __device__ bool operator()(int a, int column) const { return column >= begin[a] && column < end[a]; }
 };
 
 /// False: no query of the tile sees a key of it. All threads call it.
-template <class T, class Args>
+template <class Z, class Args>
 __device__ bool look(const Args& a, std::int64_t batch, std::int64_t first_query, std::int64_t first_key,
-                     Seen<T>& seen) {
-  constexpr std::int64_t edge = Tile<T>::edge;
+                     Seen<Z>& seen) {
+  constexpr std::int64_t edge = Z::edge;
   const AttentionSizes& s = a.sizes;
   const auto in_tile = [&](std::int64_t key) {
     const std::int64_t at = key - first_key;
     return static_cast<int>(at < 0 ? 0 : (at > edge ? edge : at));
   };
   int any = 0;
-  for (int i = 0; i < Tile<T>::rows; ++i) {
-    const std::int64_t t = first_query + Tile<T>::row(i), own = s.past() + t;
+  for (int i = 0; i < Z::rows; ++i) {
+    const std::int64_t t = first_query + Z::row(i), own = s.past() + t;
     seen.begin[i] = seen.end[i] = 0;
     if (t >= s.time) continue;
     std::int64_t begin = document_of(a, batch, t);
@@ -151,58 +151,59 @@ __device__ bool look(const Args& a, std::int64_t batch, std::int64_t first_query
 }
 
 /// `curve`: of this head, or null.
-template <class T, class Args>
-__device__ void add_bias(const Args& a, const Seen<T>& seen, const double* curve, std::int64_t first_query,
-                         std::int64_t first_key, Tile<T>& z) {
+template <class Z, class Args>
+__device__ void add_bias(const Args& a, const Seen<Z>& seen, const double* curve, std::int64_t first_query,
+                         std::int64_t first_key, Z& z) {
   if (curve == nullptr) return;
-  for (int i = 0; i < Tile<T>::rows; ++i) {
+  for (int i = 0; i < Z::rows; ++i) {
     if (seen.begin[i] >= seen.end[i]) continue;
-    const double own = curve[a.sizes.past() + first_query + Tile<T>::row(i)];
-    for (int b = 0; b < Tile<T>::columns; ++b) {
-      const int j = Tile<T>::inner_column(b);
-      if (seen(i, j)) z.at[i][b] += static_cast<T>(own - curve[first_key + j]);
+    const double own = curve[a.sizes.past() + first_query + Z::row(i)];
+    for (int b = 0; b < Z::columns; ++b) {
+      const int j = Z::inner_column(b);
+      if (seen(i, j)) z.at[i][b] += static_cast<typename Z::Element>(own - curve[first_key + j]);
     }
   }
 }
 
-/// Over the eight threads that share a row.
-template <class T>
+/// Over the threads that share a row.
+template <class Z, class T>
 __device__ T row_max(T value) {
-  for (int apart = 1; apart < 8; apart *= 2) {
+  for (int apart = 1; apart < Z::row_threads; apart *= 2) {
     const T other = __shfl_xor_sync(cuda::whole_warp, value, apart);
     value = other > value ? other : value;
   }
   return value;
 }
-template <class T>
+template <class Z, class T>
 __device__ T row_sum(T value) {
-  for (int apart = 1; apart < 8; apart *= 2) value += __shfl_xor_sync(cuda::whole_warp, value, apart);
+  for (int apart = 1; apart < Z::row_threads; apart *= 2) value += __shfl_xor_sync(cuda::whole_warp, value, apart);
   return value;
 }
 
 /// The running softmax of the thread's queries, as the processor has it; `sum` is of the thread's own columns.
-template <class T>
+template <class Z>
 struct Softmax {
-  T largest[std::size_t{Tile<T>::rows}], sum[std::size_t{Tile<T>::rows}];
+  using T = typename Z::Element;
+  T largest[std::size_t{Z::rows}], sum[std::size_t{Z::rows}];
 
   __device__ void clear() {
-    for (int i = 0; i < Tile<T>::rows; ++i) {
+    for (int i = 0; i < Z::rows; ++i) {
       largest[i] = sizeof(T) == 4 ? T(-3.4028234663852886e38) : T(-1.7976931348623157e308);  // no infinity from itself
       sum[i] = T(0);
     }
   }
   /// Scores become weights; `out` gets the new maximum too.
-  __device__ void add(const Seen<T>& seen, Tile<T>& z, Tile<T>& out) {
-    for (int i = 0; i < Tile<T>::rows; ++i) {
+  __device__ void add(const Seen<Z>& seen, Z& z, Z& out) {
+    for (int i = 0; i < Z::rows; ++i) {
       T top = largest[i];
-      for (int b = 0; b < Tile<T>::columns; ++b)
-        if (seen(i, Tile<T>::inner_column(b)) && z.at[i][b] > top) top = z.at[i][b];
-      top = row_max(top);
+      for (int b = 0; b < Z::columns; ++b)
+        if (seen(i, Z::inner_column(b)) && z.at[i][b] > top) top = z.at[i][b];
+      top = row_max<Z>(top);
       const T factor = std::exp(largest[i] - top);
       largest[i] = top;
       sum[i] *= factor;
-      for (int b = 0; b < Tile<T>::columns; ++b) {
-        z.at[i][b] = seen(i, Tile<T>::inner_column(b)) ? std::exp(z.at[i][b] - top) : T(0);
+      for (int b = 0; b < Z::columns; ++b) {
+        z.at[i][b] = seen(i, Z::inner_column(b)) ? std::exp(z.at[i][b] - top) : T(0);
         sum[i] += z.at[i][b];
         out.at[i][b] *= factor;
       }
@@ -224,79 +225,79 @@ __device__ Place own_place(std::int64_t tiles, std::int64_t heads, std::int64_t 
 struct Tiles {
   std::int64_t begin, end;
 };
-template <class T>
+template <class Z>
 __device__ Tiles keys_for(const AttentionSizes& s, std::int64_t first) {
-  constexpr std::int64_t edge = Tile<T>::edge;
+  constexpr std::int64_t edge = Z::edge;
   const std::int64_t last = s.past() + (first + edge < s.time ? first + edge : s.time);
   const std::int64_t begin = s.window > 0 ? s.past() + first - s.window + 1 : 0;
   return {begin > 0 ? begin / edge : 0, cuda::divide_up(s.causal ? last : s.keys, edge)};
 }
 /// And the other way round.
-template <class T>
+template <class Z>
 __device__ Tiles queries_for(const AttentionSizes& s, std::int64_t first) {
-  constexpr std::int64_t edge = Tile<T>::edge;
+  constexpr std::int64_t edge = Z::edge;
   const std::int64_t begin = s.causal ? first - s.past() : 0;
   std::int64_t end = s.window > 0 ? first + edge - 1 - s.past() + s.window : s.time;
   if (end > s.time) end = s.time;
   return {begin > 0 ? begin / edge : 0, end > 0 ? cuda::divide_up(end, edge) : 0};
 }
 
-template <class T>
+template <class Z, class T = typename Z::Element>
 __global__ void __launch_bounds__(cuda::tile_threads, 2) forward_tile(Pass<T, AttentionForward> p, std::int64_t parts) {
-  constexpr std::int64_t edge = Tile<T>::edge;
+  constexpr std::int64_t edge = Z::edge;
   const AttentionForward& a = p.a;
   const AttentionSizes& s = a.sizes;
-  T* stage = cuda::shared_memory<T>();
-  T* kept = stage + Tile<T>::stage;
+  auto* stage = cuda::shared_memory<typename Z::Operand>();
+  auto* kept = stage + Z::stage;
   const Place at = own_place(cuda::divide_up(s.time, edge), s.query_heads(), parts, true);
   const std::int64_t batch = p.first + at.head.entry, head = at.head.index, first = at.tile * edge;
   const std::int64_t row_of_head = at.head.entry * s.query_heads() + head;
   const double* curve = p.curve != nullptr ? p.curve + row_of_head * s.keys : nullptr;
-  const TileRows<T> q = rows_of<T>(a.q, batch, s.time, first, head, s.key_width);
-  Tile<T> z, out;
-  Softmax<T> softmax;
-  Seen<T> seen;
+  const TileRows<T> q = rows_of<Z>(a.q, batch, s.time, first, head, s.key_width);
+  Z z, out;
+  Softmax<Z> softmax;
+  Seen<Z> seen;
   out.clear();
   softmax.clear();
-  const Tiles tiles = keys_for<T>(s, first);
+  const Tiles tiles = keys_for<Z>(s, first);
   for (std::int64_t j = tiles.begin * edge; j < tiles.end * edge; j += edge) {
     if (!look(a, batch, first, j, seen)) continue;
-    inner(z, q, rows_of<T>(a.k, batch, s.keys, j, head / s.group, s.key_width), s.key_width, stage,
+    inner(z, q, rows_of<Z>(a.k, batch, s.keys, j, head / s.group, s.key_width), s.key_width, stage,
           static_cast<T>(a.scale));
     add_bias(a, seen, curve, first, j, z);
     softmax.add(seen, z, out);
     cuda::keep<false>(z, kept);
-    outer(out, kept, rows_of<T>(a.v, batch, s.keys, j, head / s.group, s.value_width), at.part * edge, s.value_width,
+    outer(out, kept, rows_of<Z>(a.v, batch, s.keys, j, head / s.group, s.value_width), at.part * edge, s.value_width,
           stage);
   }
-  for (int i = 0; i < Tile<T>::rows; ++i) {
-    const T sum = row_sum(softmax.sum[i]);
-    if (Tile<T>::row(i) >= q.rows) continue;
-    const std::int64_t t = first + Tile<T>::row(i);
+  for (int i = 0; i < Z::rows; ++i) {
+    const T sum = row_sum<Z>(softmax.sum[i]);
+    if (Z::row(i) >= q.rows) continue;
+    const std::int64_t t = first + Z::row(i);
     T* o = row<T>(a.o, batch * s.time + t) + head * s.value_width;
-    for (int b = 0; b < Tile<T>::columns; ++b) {
-      const std::int64_t column = at.part * edge + Tile<T>::outer_column(b);
+    for (int b = 0; b < Z::columns; ++b) {
+      const std::int64_t column = at.part * edge + Z::outer_column(b);
       if (column < s.value_width) o[column] = out.at[i][b] / sum;
     }
-    if (at.part == 0 && threadIdx.x % 8 == 0)
+    if (at.part == 0 && threadIdx.x % Z::row_threads == 0)
       row<T>(a.lse, batch * s.query_heads() + head)[t] = softmax.largest[i] + std::log(sum);
   }
 }
 
 /// The weights p of a tile in place of its products, and dz in place of dO V^T when it is there.
-template <class T>
+template <class Z, class T = typename Z::Element>
 __device__ void weigh(const Pass<T, AttentionBackward>& p, const Head& head, std::int64_t first_query,
-                      std::int64_t first_key, const Seen<T>& seen, Tile<T>& z, Tile<T>* dz) {
+                      std::int64_t first_key, const Seen<Z>& seen, Z& z, Z* dz) {
   const AttentionSizes& s = p.a.sizes;
   const std::int64_t at = head.entry * s.query_heads() + head.index;
   add_bias(p.a, seen, p.curve != nullptr ? p.curve + at * s.keys : nullptr, first_query, first_key, z);
   const T* lse = row<T>(p.a.lse, p.first * s.query_heads() + at) + first_query;
   const T* delta = p.delta + at * s.time + first_query;
-  for (int i = 0; i < Tile<T>::rows; ++i) {
+  for (int i = 0; i < Z::rows; ++i) {
     const bool some = seen.begin[i] < seen.end[i];
-    const T own = some ? lse[Tile<T>::row(i)] : T(0), mean = some && dz != nullptr ? delta[Tile<T>::row(i)] : T(0);
-    for (int b = 0; b < Tile<T>::columns; ++b) {
-      const bool there = seen(i, Tile<T>::inner_column(b));
+    const T own = some ? lse[Z::row(i)] : T(0), mean = some && dz != nullptr ? delta[Z::row(i)] : T(0);
+    for (int b = 0; b < Z::columns; ++b) {
+      const bool there = seen(i, Z::inner_column(b));
       z.at[i][b] = there ? std::exp(z.at[i][b] - own) : T(0);
       if (dz != nullptr) dz->at[i][b] = there ? z.at[i][b] * (dz->at[i][b] - mean) : T(0);
     }
@@ -304,14 +305,14 @@ __device__ void weigh(const Pass<T, AttentionBackward>& p, const Head& head, std
 }
 
 /// Columns of a tile made by `outer` into a gradient.
-template <class T>
-__device__ void write(const Tile<T>& from, T factor, const View& to, std::int64_t first_row, std::int64_t rows,
+template <class Z, class T = typename Z::Element>
+__device__ void write(const Z& from, T factor, const View& to, std::int64_t first_row, std::int64_t rows,
                       std::int64_t head, std::int64_t part, std::int64_t width, bool add) {
-  for (int i = 0; i < Tile<T>::rows; ++i) {
-    if (Tile<T>::row(i) >= rows) continue;
-    T* at = row<T>(to, first_row + Tile<T>::row(i)) + head * width;
-    for (int b = 0; b < Tile<T>::columns; ++b) {
-      const std::int64_t column = part * Tile<T>::edge + Tile<T>::outer_column(b);
+  for (int i = 0; i < Z::rows; ++i) {
+    if (Z::row(i) >= rows) continue;
+    T* at = row<T>(to, first_row + Z::row(i)) + head * width;
+    for (int b = 0; b < Z::columns; ++b) {
+      const std::int64_t column = part * Z::edge + Z::outer_column(b);
       if (column >= width) continue;
       const T value = factor * from.at[i][b];
       at[column] = add ? at[column] + value : value;
@@ -319,26 +320,26 @@ __device__ void write(const Tile<T>& from, T factor, const View& to, std::int64_
   }
 }
 
-template <class T>
+template <class Z, class T = typename Z::Element>
 __global__ void __launch_bounds__(cuda::tile_threads, 2) query_tile(Pass<T, AttentionBackward> p, std::int64_t parts) {
-  constexpr std::int64_t edge = Tile<T>::edge;
+  constexpr std::int64_t edge = Z::edge;
   const AttentionBackward& a = p.a;
   const AttentionSizes& s = a.sizes;
-  T* stage = cuda::shared_memory<T>();
-  T* kept = stage + Tile<T>::stage;
+  auto* stage = cuda::shared_memory<typename Z::Operand>();
+  auto* kept = stage + Z::stage;
   const Place at = own_place(cuda::divide_up(s.time, edge), s.query_heads(), parts, true);
   const std::int64_t batch = p.first + at.head.entry, head = at.head.index, first = at.tile * edge;
-  const TileRows<T> q = rows_of<T>(a.q, batch, s.time, first, head, s.key_width);
-  const TileRows<T> d_o = rows_of<T>(a.d_o, batch, s.time, first, head, s.value_width);
-  Tile<T> z, dz, out;
-  Seen<T> seen;
+  const TileRows<T> q = rows_of<Z>(a.q, batch, s.time, first, head, s.key_width);
+  const TileRows<T> d_o = rows_of<Z>(a.d_o, batch, s.time, first, head, s.value_width);
+  Z z, dz, out;
+  Seen<Z> seen;
   out.clear();
-  const Tiles tiles = keys_for<T>(s, first);
+  const Tiles tiles = keys_for<Z>(s, first);
   for (std::int64_t j = tiles.begin * edge; j < tiles.end * edge; j += edge) {
     if (!look(a, batch, first, j, seen)) continue;
-    const TileRows<T> k = rows_of<T>(a.k, batch, s.keys, j, head / s.group, s.key_width);
+    const TileRows<T> k = rows_of<Z>(a.k, batch, s.keys, j, head / s.group, s.key_width);
     inner(z, q, k, s.key_width, stage, static_cast<T>(a.scale));
-    inner(dz, d_o, rows_of<T>(a.v, batch, s.keys, j, head / s.group, s.value_width), s.value_width, stage);
+    inner(dz, d_o, rows_of<Z>(a.v, batch, s.keys, j, head / s.group, s.value_width), s.value_width, stage);
     weigh(p, at.head, first, j, seen, z, &dz);
     cuda::keep<false>(dz, kept);
     outer(out, kept, k, at.part * edge, s.key_width, stage);
@@ -347,37 +348,37 @@ __global__ void __launch_bounds__(cuda::tile_threads, 2) query_tile(Pass<T, Atte
 }
 
 /// dk and, of the first part, the sums of dz for the decay; or dv when `values`.
-template <class T, bool values>
+template <class Z, bool values, class T = typename Z::Element>
 __global__ void __launch_bounds__(cuda::tile_threads, 2) key_tile(Pass<T, AttentionBackward> p, std::int64_t parts) {
-  constexpr std::int64_t edge = Tile<T>::edge;
+  constexpr std::int64_t edge = Z::edge;
   const AttentionBackward& a = p.a;
   const AttentionSizes& s = a.sizes;
-  T* stage = cuda::shared_memory<T>();
-  T* kept = stage + Tile<T>::stage;
+  auto* stage = cuda::shared_memory<typename Z::Operand>();
+  auto* kept = stage + Z::stage;
   const Place at = own_place(cuda::divide_up(s.keys, edge), s.heads, parts, false);
   const std::int64_t batch = p.first + at.head.entry, first = at.tile * edge;
-  const TileRows<T> k = rows_of<T>(a.k, batch, s.keys, first, at.head.index, s.key_width);
-  const TileRows<T> v = rows_of<T>(a.v, batch, s.keys, first, at.head.index, s.value_width);
-  const Tiles tiles = queries_for<T>(s, first);
+  const TileRows<T> k = rows_of<Z>(a.k, batch, s.keys, first, at.head.index, s.key_width);
+  const TileRows<T> v = rows_of<Z>(a.v, batch, s.keys, first, at.head.index, s.value_width);
+  const Tiles tiles = queries_for<Z>(s, first);
   const int own = static_cast<int>(threadIdx.x);
-  Tile<T> z, dz, out;
-  Seen<T> seen;
+  Z z, dz, out;
+  Seen<Z> seen;
   out.clear();
   for (std::int64_t g = 0; g < s.group; ++g) {
     const Head head{at.head.entry, at.head.index * s.group + g};
     double sum = 0.0;  // of column threadIdx.x of dz
     for (std::int64_t t = tiles.begin * edge; t < tiles.end * edge; t += edge) {
       if (!look(a, batch, t, first, seen)) continue;
-      const TileRows<T> q = rows_of<T>(a.q, batch, s.time, t, head.index, s.key_width);
-      const TileRows<T> d_o = rows_of<T>(a.d_o, batch, s.time, t, head.index, s.value_width);
+      const TileRows<T> q = rows_of<Z>(a.q, batch, s.time, t, head.index, s.key_width);
+      const TileRows<T> d_o = rows_of<Z>(a.d_o, batch, s.time, t, head.index, s.value_width);
       inner(z, q, k, s.key_width, stage, static_cast<T>(a.scale));
       if constexpr (!values) inner(dz, d_o, v, s.value_width, stage);
       weigh(p, head, t, first, seen, z, values ? nullptr : &dz);
       cuda::keep<true>(values ? z : dz, kept);
       outer(out, kept, values ? d_o : q, at.part * edge, values ? s.value_width : s.key_width, stage);
-      if (values || p.sums == nullptr || own >= Tile<T>::edge) continue;
+      if (values || p.sums == nullptr || own >= Z::edge) continue;
       T here(0);
-      for (int i = 0; i < Tile<T>::edge; ++i) here += kept[own * Tile<T>::stride + i];
+      for (int i = 0; i < Z::edge; ++i) here += Z::kept(kept[own * Z::stride + i]);
       sum += static_cast<double>(here);
     }
     if (!values && p.sums != nullptr && at.part == 0 && own < k.rows)
@@ -402,12 +403,12 @@ void in_pieces(const cuda::Queue& queue, const Args& a, std::int64_t doubles, Ru
   }
 }
 
-template <class T, class... Parameters, class... Args>
+template <class Z, class... Parameters, class... Args>
 void start_tiles(const cuda::Queue& queue, std::int64_t rows, std::int64_t heads, std::int64_t width,
                  void (*kernel)(Parameters...), const Args&... args) {
-  const std::int64_t parts = cuda::divide_up(width, Tile<T>::edge), tiles = cuda::divide_up(rows, Tile<T>::edge);
+  const std::int64_t parts = cuda::divide_up(width, Z::edge), tiles = cuda::divide_up(rows, Z::edge);
   cuda::start(queue, dim3(static_cast<unsigned>(tiles * heads * parts)), dim3(cuda::tile_threads),
-              (Tile<T>::stage + Tile<T>::size) * sizeof(T), kernel, args..., parts);
+              (Z::stage + Z::size) * sizeof(typename Z::Operand), kernel, args..., parts);
 }
 
 template <class... Parameters, class... Args>
@@ -421,20 +422,22 @@ std::int64_t bias_size(const Args& a) {
   return a.curve.data != nullptr ? a.sizes.query_heads() * a.sizes.keys : 0;
 }
 
-template <class T>
-void forward(const cuda::Queue& queue, const AttentionForward& a) {
+template <class Z>
+void run(const cuda::Queue& queue, const AttentionForward& a) {
+  using T = typename Z::Element;
   const AttentionSizes& s = a.sizes;
   in_pieces<T>(queue, a, bias_size(a), [&](Pass<T, AttentionForward> p, double* memory) {
     if (a.curve.data != nullptr) {
       p.curve = memory;
       start_warps(queue, p.batch * s.query_heads(), write_curve<T, AttentionForward>, p);
     }
-    start_tiles<T>(queue, s.time, p.batch * s.query_heads(), s.value_width, forward_tile<T>, p);
+    start_tiles<Z>(queue, s.time, p.batch * s.query_heads(), s.value_width, forward_tile<Z>, p);
   });
 }
 
-template <class T>
-void backward(const cuda::Queue& queue, const AttentionBackward& a) {
+template <class Z>
+void run(const cuda::Queue& queue, const AttentionBackward& a) {
+  using T = typename Z::Element;
   const AttentionSizes& s = a.sizes;
   const bool decays = a.dlog_decay.data != nullptr;
   const std::int64_t sums_size = decays ? s.query_heads() * s.keys : 0, delta_size = s.query_heads() * s.time;
@@ -444,20 +447,25 @@ void backward(const cuda::Queue& queue, const AttentionBackward& a) {
     if (decays) p.sums = memory + p.batch * bias_size(a);
     p.delta = reinterpret_cast<T*>(memory + p.batch * (bias_size(a) + sums_size));
     if (a.curve.data != nullptr) start_warps(queue, heads, write_curve<T, AttentionBackward>, p);
-    cuda::start_each(queue, heads * s.time, write_delta<T>, p);
-    if (a.dq.data != nullptr) start_tiles<T>(queue, s.time, heads, s.key_width, query_tile<T>, p);
+    cuda::start_each(queue, heads * s.time, write_delta<Z>, p);
+    if (a.dq.data != nullptr) start_tiles<Z>(queue, s.time, heads, s.key_width, query_tile<Z>, p);
     if (a.dk.data != nullptr || decays)
-      start_tiles<T>(queue, s.keys, p.batch * s.heads, s.key_width, key_tile<T, false>, p);
-    if (a.dv.data != nullptr) start_tiles<T>(queue, s.keys, p.batch * s.heads, s.value_width, key_tile<T, true>, p);
+      start_tiles<Z>(queue, s.keys, p.batch * s.heads, s.key_width, key_tile<Z, false>, p);
+    if (a.dv.data != nullptr) start_tiles<Z>(queue, s.keys, p.batch * s.heads, s.value_width, key_tile<Z, true>, p);
     if (decays) start_warps(queue, heads, close_decay<T>, p);
   });
+}
+
+template <class Args>
+void in_f32(const cuda::Queue& queue, const Args& a) {
+  a.precision == ProductPrecision::bf16 ? run<cuda::TensorTile>(queue, a) : run<Tile<float>>(queue, a);
 }
 
 }  // namespace
 
 void attention_cuda(cuda::Kernels& kernels) {
-  kernels.add(attention_forward, forward<float>, forward<double>);
-  kernels.add(attention_backward, backward<float>, backward<double>);
+  kernels.add(attention_forward, in_f32<AttentionForward>, run<Tile<double>>);
+  kernels.add(attention_backward, in_f32<AttentionBackward>, run<Tile<double>>);
 }
 
 }  // namespace phasor::ops

@@ -42,6 +42,7 @@ struct AttentionForward {
   View curve;      // f64 [keys]: scratch, when there is a bias
   AttentionSizes sizes;
   double scale;
+  ProductPrecision precision;  // of a device; the processor computes in full
 };
 
 struct AttentionBackward {
@@ -52,6 +53,7 @@ struct AttentionBackward {
   bool add_q, add_k, add_v, add_log_decay;        // add to what is there; otherwise overwrite
   AttentionSizes sizes;
   double scale;
+  ProductPrecision precision;  // of a device; the processor computes in full
 };
 
 extern const Kernel<AttentionForward> attention_forward;
