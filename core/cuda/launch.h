@@ -13,6 +13,13 @@
 // start_each() and never by <<<>>>, so that the same source is also C++: tests/cuda/emulation.h, included before it,
 // defines what nvcc would.
 
+/// Before a loop over an array that shall stay in registers.
+#ifdef __CUDACC__
+#define PHASOR_UNROLL _Pragma("unroll")
+#else
+#define PHASOR_UNROLL
+#endif
+
 namespace phasor::cuda {
 
 constexpr unsigned warp_size = 32;

@@ -166,6 +166,7 @@ struct TensorTile {
     };
     const std::uint32_t a[4] = {word(left, row(0), 0), word(left, row(1), 0), word(left, row(0), 1),
                                 word(left, row(1), 1)};
+    PHASOR_UNROLL
     for (int n = 0; n < edge / 8; ++n) {
       const std::uint32_t b[2] = {word(right, 8 * n + group(), 0), word(right, 8 * n + group(), 1)};
       float c[4] = {at[0][2 * n], at[0][2 * n + 1], at[1][2 * n], at[1][2 * n + 1]};

@@ -137,6 +137,7 @@ __device__ bool look(const Args& a, std::int64_t batch, std::int64_t first_query
     return static_cast<int>(at < 0 ? 0 : (at > edge ? edge : at));
   };
   int any = 0;
+  PHASOR_UNROLL
   for (int i = 0; i < Z::rows; ++i) {
     const std::int64_t t = first_query + Z::row(i), own = s.past() + t;
     seen.begin[i] = seen.end[i] = 0;
@@ -155,9 +156,11 @@ template <class Z, class Args>
 __device__ void add_bias(const Args& a, const Seen<Z>& seen, const double* curve, std::int64_t first_query,
                          std::int64_t first_key, Z& z) {
   if (curve == nullptr) return;
+  PHASOR_UNROLL
   for (int i = 0; i < Z::rows; ++i) {
     if (seen.begin[i] >= seen.end[i]) continue;
     const double own = curve[a.sizes.past() + first_query + Z::row(i)];
+    PHASOR_UNROLL
     for (int b = 0; b < Z::columns; ++b) {
       const int j = Z::inner_column(b);
       if (seen(i, j)) z.at[i][b] += static_cast<typename Z::Element>(own - curve[first_key + j]);
@@ -187,6 +190,7 @@ struct Softmax {
   T largest[std::size_t{Z::rows}], sum[std::size_t{Z::rows}];
 
   __device__ void clear() {
+    PHASOR_UNROLL
     for (int i = 0; i < Z::rows; ++i) {
       largest[i] = sizeof(T) == 4 ? T(-3.4028234663852886e38) : T(-1.7976931348623157e308);  // no infinity from itself
       sum[i] = T(0);
@@ -194,14 +198,17 @@ struct Softmax {
   }
   /// Scores become weights; `out` gets the new maximum too.
   __device__ void add(const Seen<Z>& seen, Z& z, Z& out) {
+    PHASOR_UNROLL
     for (int i = 0; i < Z::rows; ++i) {
       T top = largest[i];
+      PHASOR_UNROLL
       for (int b = 0; b < Z::columns; ++b)
         if (seen(i, Z::inner_column(b)) && z.at[i][b] > top) top = z.at[i][b];
       top = row_max<Z>(top);
       const T factor = std::exp(largest[i] - top);
       largest[i] = top;
       sum[i] *= factor;
+      PHASOR_UNROLL
       for (int b = 0; b < Z::columns; ++b) {
         z.at[i][b] = seen(i, Z::inner_column(b)) ? std::exp(z.at[i][b] - top) : T(0);
         sum[i] += z.at[i][b];
@@ -270,11 +277,13 @@ __global__ void __launch_bounds__(cuda::tile_threads, 2) forward_tile(Pass<T, At
     outer(out, kept, rows_of<Z>(a.v, batch, s.keys, j, head / s.group, s.value_width), at.part * edge, s.value_width,
           stage);
   }
+  PHASOR_UNROLL
   for (int i = 0; i < Z::rows; ++i) {
     const T sum = row_sum<Z>(softmax.sum[i]);
     if (Z::row(i) >= q.rows) continue;
     const std::int64_t t = first + Z::row(i);
     T* o = row<T>(a.o, batch * s.time + t) + head * s.value_width;
+    PHASOR_UNROLL
     for (int b = 0; b < Z::columns; ++b) {
       const std::int64_t column = at.part * edge + Z::outer_column(b);
       if (column < s.value_width) o[column] = out.at[i][b] / sum;
@@ -293,9 +302,11 @@ __device__ void weigh(const Pass<T, AttentionBackward>& p, const Head& head, std
   add_bias(p.a, seen, p.curve != nullptr ? p.curve + at * s.keys : nullptr, first_query, first_key, z);
   const T* lse = row<T>(p.a.lse, p.first * s.query_heads() + at) + first_query;
   const T* delta = p.delta + at * s.time + first_query;
+  PHASOR_UNROLL
   for (int i = 0; i < Z::rows; ++i) {
     const bool some = seen.begin[i] < seen.end[i];
     const T own = some ? lse[Z::row(i)] : T(0), mean = some && dz != nullptr ? delta[Z::row(i)] : T(0);
+    PHASOR_UNROLL
     for (int b = 0; b < Z::columns; ++b) {
       const bool there = seen(i, Z::inner_column(b));
       z.at[i][b] = there ? std::exp(z.at[i][b] - own) : T(0);
@@ -308,9 +319,11 @@ __device__ void weigh(const Pass<T, AttentionBackward>& p, const Head& head, std
 template <class Z, class T = typename Z::Element>
 __device__ void write(const Z& from, T factor, const View& to, std::int64_t first_row, std::int64_t rows,
                       std::int64_t head, std::int64_t part, std::int64_t width, bool add) {
+  PHASOR_UNROLL
   for (int i = 0; i < Z::rows; ++i) {
     if (Z::row(i) >= rows) continue;
     T* at = row<T>(to, first_row + Z::row(i)) + head * width;
+    PHASOR_UNROLL
     for (int b = 0; b < Z::columns; ++b) {
       const std::int64_t column = part * Z::edge + Z::outer_column(b);
       if (column >= width) continue;
