@@ -6,7 +6,7 @@ import subprocess
 
 from harness import Case, PHASOR, ROOT, main
 
-PARTS = ["gpu tests", "cpu against gpu", "compute-sanitizer", "steps", "trials per hour", "torch steps"]
+PARTS = ["gpu tests", "cpu against gpu", "compute-sanitizer", "steps", "mixers", "trials per hour", "torch steps"]
 
 # A program with a device: trains by writing losses, unless it refuses.
 FAKE = '''#!/usr/bin/python3
@@ -81,12 +81,40 @@ class GpuCheck(Case):
         rows = self.fake("trains", OFF="1e-7")
         self.assertEqual(rows["cpu against gpu"][0], "passed")
         self.assertEqual(rows["steps"], ("passed", "3.0 to 3.0 times the larger floor"))
+        self.assertEqual(rows["mixers"], ("not built yet", "no mixer_times in the build"))
         self.assertTrue(os.path.exists(self.path("out/gpu_check_nvidia_h200.txt")))
         for off in ["3e-6", "nan"]:
             self.assertEqual(self.fake("trains", code=1, OFF=off)["cpu against gpu"][0], "failed")
         self.assertEqual(self.fake("trains", code=1, FAULTS="9")["compute-sanitizer"],
                          ("failed", "memcheck: ERROR SUMMARY: 5 errors"))
         self.assertEqual(self.fake("lies", code=1)["cpu against gpu"], ("failed", "asked for cuda, ran on cpu"))
+
+    def test_mixers_stand_beside_what_is_published(self):
+        text = "#!/bin/sh\n[ $1 = cuda ] || exit 9\necho \"$2 $3 B$4 T$5 H$6 D$7: forward 1.000 ms, with backward 5.000 ms, captured ${MS:-3.42} ms\"\n"
+        os.makedirs(self.path("build/bin"))
+        os.chmod(self.path(self.write("build/bin/mixer_times", text)), stat.S_IRWXU)
+        self.assertEqual(self.fake("trains", OFF="1e-7")["mixers"],
+                         ("passed", "captured, with backward: 0.34 to 2.00 times what is published for a GB200"))
+        with open(self.path("out/gpu_check_nvidia_h200_output.txt"), encoding="utf-8") as file:
+            output = file.read()
+        self.assertIn("gated_delta_rule f32 B8 T1024 H8 D64: forward 1.000 ms, with backward 5.000 ms, captured 3.42 ms   "
+                      "published for a GB200: 0.63 and 1.97 ms", output)
+        self.assertIn("attention bf16 B16 T2048 H8 D64", output)
+        self.assertEqual(self.fake("trains", code=1, OFF="1e-7", MS="x")["mixers"][0], "failed")
+
+    def test_mixer_times_runs_on_the_processor(self):
+        program = os.path.join(os.path.dirname(PHASOR), "mixer_times")
+        for name in ("gla", "delta_rule", "gated_delta_rule", "attention"):
+            done = subprocess.run([program, "cpu", name, "f32", "2", "33", "2", "8", "3"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, rf"^{name} f32 B2 T33 H2 D8 on one thread of the processor: "
+                                          r"forward [\d.]+ ms, with backward [\d.]+ ms \(median of 3\)\n$")
+        for words, error in [(["cpu", "gru", "f32", "1", "1", "1", "1"], 'found "gru", expected one of: gla, delta_rule'),
+                             (["cpu", "gla", "f32", "1", "0", "1", "1"], 'found "0", expected a whole number from 1'),
+                             (["cuda", "gla", "f32", "1", "1", "1", "1"], "cuda: "), (["cpu", "gla"], "usage: mixer_times")]:
+            done = subprocess.run([program, *words], capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(error, done.stderr)
 
     def test_without_a_program(self):
         done = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "bench/gpu_check")], capture_output=True, text=True,
