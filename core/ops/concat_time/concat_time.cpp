@@ -1,10 +1,25 @@
 #include "core/ops/concat_time/concat_time.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include "core/ops/concat_time/kernel.h"
 
 namespace phasor::ops {
+
+namespace {
+
+/// A cache of keys grows with every decoded token, and a block of memory serves again only for its own size: L tokens would take
+/// L^2 / 2. So the blocks come in steps of an eighth of their size.
+Tensor roomy(Tape& tape, Shape shape) {
+  const auto size = static_cast<std::uint64_t>(shape.size());
+  const std::uint64_t step = std::max<std::uint64_t>(1, std::bit_floor(size) / 8);
+  const auto room = static_cast<std::int64_t>((size + step - 1) / step * step);
+  return tape.empty({1, room}).columns(0, shape.size()).reshape(shape);
+}
+
+}  // namespace
 
 Tensor concat_time(Tape& tape, const Tensor& earlier, const Tensor& later, std::int64_t skip) {
   const Shape &first = earlier ? earlier.shape() : later.shape(), &second = later.shape();
@@ -17,10 +32,10 @@ Tensor concat_time(Tape& tape, const Tensor& earlier, const Tensor& later, std::
   const std::int64_t both[] = {earlier ? first[1] : 0, second[1]};
   PHASOR_CHECK(skip >= 0 && skip <= both[0] + both[1], "concat_time leaves out more than there is: " + found());
   const std::int64_t time = both[0] + both[1] - skip;
-  const Tensor out = tape.output(first.rank() == 3   ? Shape{batch, time, first[2]}
-                                 : first.rank() == 4 ? Shape{batch, time, first[2], first[3]}
-                                                     : Shape{batch, time, first[2], first[3], first[4]},
-                                 {&earlier, &later});
+  const Shape shape = first.rank() == 3   ? Shape{batch, time, first[2]}
+                      : first.rank() == 4 ? Shape{batch, time, first[2], first[3]}
+                                          : Shape{batch, time, first[2], first[3], first[4]};
+  const Tensor out = tape.recording() ? tape.output(shape, {&earlier, &later}) : roomy(tape, shape);
   // What is left out of each piece, and where the rest begins in the whole.
   const std::int64_t left_out[] = {std::min(skip, both[0]), std::max<std::int64_t>(0, skip - both[0])};
   const std::int64_t begin[] = {0, both[0] - left_out[0]};
