@@ -281,9 +281,14 @@ Tensor Model::decoded(Tape& tape, const Tensor& x) const {
 Tensor Model::hidden(Tape& tape, std::span<const Tensor> ids, const SequenceContext& context, std::vector<State>* states) const {
   PHASOR_CHECK(states == nullptr || states->size() == layers_.size(), "one state per layer");
   PHASOR_CHECK(decoder_.empty() || (states == nullptr && !context.starts), "rows that are read at their last position come whole");
+  const auto enter = [&](std::int64_t layer) {
+    if (context.inspector != nullptr) context.inspector->enter(layer);
+  };
+  enter(-1);
   Tensor x = embedded(tape, ids, context, states == nullptr ? nullptr : &states->front());
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = *layers_[i];
+    enter(static_cast<std::int64_t>(i));
     State* state = states == nullptr ? nullptr : &(*states)[i];
     x = ops::add(tape, x, layer.mixer->forward(tape, normed(tape, x, layer.attn_norm), *layer.encoding, context, state));
     x = after_mlp(tape, x, layer.mlp);

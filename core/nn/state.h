@@ -18,6 +18,20 @@ struct DropoutKey {
   std::int64_t first_row = 0;  // of the whole batch
 };
 
+/// Is shown what a layer computes on the way, for figures (phasor plot, kind spectra). What has one of these inside shows it,
+/// and does the same whether or not somebody looks; other names may follow, what is shown nowhere is not there:
+///     temperature [planes]                     encoding: radians per unit of phase, or per token where there is no phase
+///     phase       [batch, time, heads, planes]  encoding: per step, after gate and bias, before the temperature
+///     phase_gate  [batch, time, heads] or [batch, time, heads * planes]  encoding: factor of the phase per step
+///     log_decay   [batch, time, heads] or [batch, time, heads, channels]  mixer: logarithm of what it keeps, <= 0
+///     write_gate  [batch, time, heads]          mixer: strength of what it writes (beta of the delta rule)
+class Inspector {
+ public:
+  virtual ~Inspector() = default;
+  virtual void enter(std::int64_t layer) = 0;  // before a layer; -1 before the embedding
+  virtual void show(std::string_view name, const Tensor& value) = 0;
+};
+
 /// Where a piece of a sequence stands.
 struct SequenceContext {
   std::int64_t offset = 0;  // position of the first token of this piece
@@ -28,6 +42,10 @@ struct SequenceContext {
   /// a running phase or an attention score. Empty: every row is one document that began `offset` tokens before.
   Tensor starts = {};
   std::optional<DropoutKey> dropout = {};  // not set: nothing is dropped
+  Inspector* inspector = nullptr;          // null: nobody looks
+  void show(std::string_view name, const Tensor& value) const {
+    if (inspector != nullptr) inspector->show(name, value);
+  }
 };
 
 /// What one layer carries from one piece of a sequence to the next: recurrent state, convolution windows, running phase.

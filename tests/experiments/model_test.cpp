@@ -64,6 +64,34 @@ class Built {
   Arena arena_;
 };
 
+/// Keeps the shapes of what every layer shows.
+struct Shapes final : Inspector {
+  void enter(std::int64_t layer) override { text += "| " + std::to_string(layer) + " "; }
+  void show(std::string_view name, const Tensor& value) override { text += std::string(name) + value.shape().text() + " "; }
+  std::string text;
+};
+
+TEST(Inspection, LayersShowPhasesAndGatesAndComputeTheSame) {
+  const std::vector<std::vector<std::int32_t>> ids{{1, 5, 3, 2}};
+  const std::string gated = R"({"model": {"encoding": {"gate": {"kind": "standard"}}}})";
+  Built built(gated), alone(gated);
+  Shapes seen;
+  SequenceContext context;
+  context.inspector = &seen;
+  EXPECT_EQ(built.logits(ids, context), alone.logits(ids));
+  const std::string layer = "phase_gate[1, 4, 2] phase[1, 4, 2, 4] temperature[4] log_decay[1, 4, 2, 8] ";
+  EXPECT_EQ(seen.text, "| -1 | 0 " + layer + "| 1 " + layer);
+}
+
+TEST(Inspection, WhatIsNotThereIsNotShown) {
+  Built built(R"({"model": {"layers": 1, "backbone": {"name": "transformer", "heads": 2}, "encoding": {"name": "nope"}}})");
+  Shapes seen;
+  SequenceContext context;
+  context.inspector = &seen;
+  built.logits({{1, 5, 3, 2}}, context);
+  EXPECT_EQ(seen.text, "| -1 | 0 ");
+}
+
 std::string refusal(const std::string& patch) {
   try {
     ExperimentSpec spec(shipped_plugins());

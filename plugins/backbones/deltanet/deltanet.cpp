@@ -108,6 +108,7 @@ class DeltaNet final : public Mixer {
     Tensor beta;
     if (o_.beta) beta = ops::sigmoid(tape, parts[widths_.size() - 1]);
     if (o_.negative_eigenvalues) beta = ops::scale(tape, beta, 2.0);
+    if (beta) context.show("write_gate", beta);
     const double scale = 1.0 / std::sqrt(static_cast<double>(s_.key_dim));
     const auto mixed =
         ops::delta_rule(tape, qk.q, qk.k, v, beta, {}, scale, state == nullptr ? Tensor() : state->get("s"),

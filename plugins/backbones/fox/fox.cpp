@@ -93,6 +93,7 @@ class Fox final : public Mixer {
     ScoreBias bias;
     if (contains(encoding.hook(), Hook::scores)) bias = encoding.score_bias(tape, x, context, state);
     const Tensor forget = ops::log_sigmoid(tape, ops::linear(tape, x, forget_(), forget_bias_()));
+    context.show("log_decay", forget);
     const Tensor decay = bias.log_decay ? ops::add(tape, forget, bias.log_decay) : forget;
     const ops::AttentionOptions options{1.0 / std::sqrt(static_cast<double>(s_.key_dim)), true, o_.window.value_or(0),
                                         bias.slopes};

@@ -101,6 +101,8 @@ class GatedDeltaNet final : public Mixer {
     const Tensor log_decay = ops::decay_gate(tape, steps(parts[3]), step_bias_(), log_rate_());
     Tensor beta = ops::sigmoid(tape, steps(parts[4]));
     if (o_.negative_eigenvalues) beta = ops::scale(tape, beta, 2.0);
+    context.show("log_decay", log_decay);
+    context.show("write_gate", beta);
     const double scale = 1.0 / std::sqrt(static_cast<double>(s_.key_dim));
     const auto mixed =
         ops::delta_rule(tape, qk.q, qk.k, v, beta, log_decay, scale, state == nullptr ? Tensor() : state->get("s"),

@@ -118,6 +118,7 @@ class Gla final : public Mixer {
 
     const Tensor logits = backbones::split_heads(ops::linear(tape, parts[3], gate_(), gate_bias_()), s_.kv_heads);
     Tensor log_gate = ops::log_gate(tape, logits, 1.0 / o_.gate_divisor, o_.gate_clamp);
+    context.show("log_decay", log_gate);
     if (o_.gate_per != "channel") log_gate = ops::repeat(tape, log_gate, s_.key_dim / gates_per_head());
     const double scale = 1.0 / std::sqrt(static_cast<double>(s_.key_dim));
     const auto mixed = ops::gla(tape, qk.q, qk.k, backbones::split_heads(parts[2], s_.kv_heads), log_gate, scale,

@@ -136,6 +136,7 @@ class LinearAttention final : public Mixer {
 
     Tensor log_decay;
     if (o_.gate) log_decay = ops::log_sigmoid(tape, ops::add_row(tape, parts[3], gate_bias_()));
+    if (log_decay) context.show("log_decay", log_decay);
     const double scale = 1.0 / std::sqrt(static_cast<double>(s_.key_dim));  // of the width before the map
     const auto carried = [&](const char* name) { return state == nullptr ? Tensor() : state->get(name); };
     const auto mixed =

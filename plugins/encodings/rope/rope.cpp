@@ -113,6 +113,7 @@ class Rope final : public phasor::Encoding {
 
   phasor::QueryKey on_query_key(phasor::Tape& tape, phasor::QueryKey qk, const phasor::Tensor&,
                                 const phasor::SequenceContext& context, phasor::State*) const override {
+    context.show("temperature", table_);
     const std::int64_t first = offset_ + (context.starts ? 0 : context.offset);
     const phasor::Tensor angle =  // [time, dim/2], and for packed rows [batch, time, dim/2]
         phasor::ops::position_angles(tape, table_, first, qk.q.size(1), context.starts);

@@ -173,7 +173,13 @@ class SelectiveRope final : public Encoding {
     Tensor phase = projects() ? mixed_over_time(tape, projected(tape, read.phase), context, state)
                               : tape.zeros({x.size(0), x.size(1), s_.heads, planes()});
     if (o_.bias) phase = ops::add_row(tape, phase, ops::exp(tape, bias_()));
-    if (o_.gate.kind != "none") phase = ops::mul_groups(tape, phase, gate(tape, read.gate));
+    if (o_.gate.kind != "none") {
+      const Tensor factor = gate(tape, read.gate);
+      phase = ops::mul_groups(tape, phase, factor);
+      context.show("phase_gate", factor);
+    }
+    context.show("phase", phase);
+    context.show("temperature", temperature_());
     const auto running = ops::running_phase(tape, phase, temperature_(), state == nullptr ? Tensor() : state->get("phase"),
                                             state != nullptr, context.starts);
     if (state != nullptr) state->set("phase", running.state);
