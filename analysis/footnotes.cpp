@@ -189,6 +189,7 @@ Footnotes footnotes(const Table& table) {
   add_list(notes, "ignored", table.ignored, " that the sweep does not expect");
   add_list(notes, "data", table.data, "");
   add_list(notes, "build", table.build, "");
+  add_list(notes, "cost", table.costs, "");
   if (table.spec.as_paper) notes.emplace_back("as paper", "perplexities are averaged themselves: their mean is not the perplexity of the mean loss");
   add_list(notes, "note", table.notes, "");
   return notes;

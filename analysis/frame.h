@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/spec/json.h"
+#include "results/costs.h"
 #include "results/manifest.h"
 #include "results/record.h"
 #include "results/store.h"
@@ -30,6 +31,7 @@ struct FrameRow {
   std::vector<std::pair<std::string, double>> summary;
   std::vector<std::pair<std::string, std::string>> provenance;
   std::int64_t parameters = 0;
+  const results::MeasuredCost* cost = nullptr;  // what was measured of its shape; null: nothing
 
   bool has_record() const { return !file.empty(); }
 };

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "analysis/comparison.h"
+#include "analysis/costs.h"
 #include "analysis/text.h"
 #include "core/base/error.h"
 
@@ -149,6 +150,7 @@ Grid long_grid(const Table& table) {
   grid.add({"baseline"});
   grid.add_numeric(difference_heads);
   grid.add_numeric({"parameters", "step_ms", "step_ratio", "spikes", "clipped_share", "trials"});
+  grid.add_numeric(cost_heads());
   grid.add({"flags"});
   grid.add_numeric({"tied"});
   grid.add(rule_heads);
@@ -167,7 +169,9 @@ Grid long_grid(const Table& table) {
         append(line, difference_texts(number));
         append(line, {cell.parameters > 0 ? count_text(cell.parameters) : "", cell.step_ms ? fixed(*cell.step_ms, 1) : "",
                       step_ratio(table, row, column), digits(cell.spikes), digits(cell.clipped_share),
-                      count_text(cell.trials), join(number.flags, ";"), selects.empty() ? "" : count_text(cell.tied())});
+                      count_text(cell.trials)});
+        append(line, cost_texts(table, row, column));
+        append(line, {join(number.flags, ";"), selects.empty() ? "" : count_text(cell.tied())});
         append(line, rule_of(table));
         line.push_back(chosen_steps(cell));
         grid.lines.push_back(std::move(line));
@@ -187,6 +191,8 @@ Grid wide_grid(const Table& table) {
     for (const char* head : {"mean", "sd", "n", "solved"}) grid.add_numeric({prefix + head});
     for (const std::string& head : selects) grid.add({prefix + head});
     grid.add({prefix + "flags"});
+    for (const char* head : {"parameters", "step_ms", "step_ratio"}) grid.add_numeric({prefix + head});
+    for (const std::string& head : cost_heads()) grid.add_numeric({prefix + head});
   }
   grid.add({"metric", "split", "slice"});
   grid.add(rule_heads);
@@ -199,6 +205,9 @@ Grid wide_grid(const Table& table) {
       append(line, {statistics[0], statistics[1], count_text(number.counts.finite), solved_text(number)});
       append(line, chosen_labels(cell, selects.size()));
       line.push_back(join(number.flags, ";"));
+      append(line, {cell.parameters > 0 ? count_text(cell.parameters) : "", cell.step_ms ? fixed(*cell.step_ms, 1) : "",
+                    step_ratio(table, row, column)});
+      append(line, cost_texts(table, row, column));
     }
     const Series& series = table.spec.primary;
     append(line, {series.metric, series.split, slice_to_text(series.slice)});

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "analysis/costs.h"
 #include "analysis/outcome.h"
 
 namespace phasor::analysis {
@@ -82,6 +83,7 @@ void describe_cost(const Frame& frame, const std::vector<std::size_t>& trials, C
   cell.spikes = mean_summary(frame, trials, "spikes");
   cell.clipped_share = mean_summary(frame, trials, "clipped_share");
   cell.chance = mean_summary(frame, trials, "chance");
+  cell.costs = costs_of(frame, trials);
 }
 
 }  // namespace phasor::analysis

@@ -1,5 +1,6 @@
 #include <cstddef>
 
+#include "analysis/costs.h"
 #include "analysis/grid.h"
 #include "analysis/human.h"
 #include "analysis/table.h"
@@ -26,6 +27,7 @@ Grid grid_of(const Table& table, Form form) {
 std::string terminal(const Table& table) {
   std::string text = title(table, Dress::terminal) + "\n\n" + aligned(human_grid(table, Dress::terminal)) + "\n";
   if (const Grid chosen = chosen_grid(table); !chosen.lines.empty()) text += aligned(chosen) + "\n";
+  if (const Grid costs = cost_grid(table); !costs.lines.empty()) text += aligned(costs) + "\n";
   return text + terminal_notes(footnotes(table));
 }
 
@@ -34,6 +36,7 @@ std::string markdown_of(const Table& table, Form form) {
   if (form == Form::wide) {
     text += markdown(human_grid(table, Dress::markdown)) + "\n";
     if (const Grid chosen = chosen_grid(table); !chosen.lines.empty()) text += markdown(chosen) + "\n";
+    if (const Grid costs = cost_grid(table); !costs.lines.empty()) text += markdown(costs) + "\n";
   } else {
     text += markdown(grid_of(table, form)) + "\n";
   }
@@ -45,6 +48,7 @@ std::string latex_of(const Table& table, Form form) {
   if (form == Form::wide) {
     text += latex(human_grid(table, Dress::latex));
     if (const Grid chosen = chosen_grid(table); !chosen.lines.empty()) text += "\n" + latex(latex_escaped(chosen));
+    if (const Grid costs = cost_grid(table); !costs.lines.empty()) text += "\n" + latex(latex_escaped(costs));
     text += "\n" + title(table, Dress::latex) + "\n";
   } else {
     text += latex(latex_escaped(grid_of(table, form)));

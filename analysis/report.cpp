@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analysis/chart_svg.h"
+#include "analysis/costs.h"
 #include "analysis/figures.h"
 #include "analysis/human.h"
 #include "analysis/report_data.h"
@@ -41,7 +42,7 @@ std::string head_row(const std::vector<std::string>& heads) {
 
 /// The table as in every other form; numbers lead to their trials.
 std::string table_html(const Table& table) {
-  const Grid grid = human_grid(table, Dress::page), chosen = chosen_grid(table);
+  const Grid grid = human_grid(table, Dress::page);
   const std::size_t first = table.rows.empty() ? 0 : table.rows.front().size();
   std::string text = "<p class=\"title\">" + escaped(title(table, Dress::page)) +
                      ". A click on a number lists its trials, a click on a trial opens it.</p>\n";
@@ -56,9 +57,10 @@ std::string table_html(const Table& table) {
     text += "</tr>\n";
   }
   text += "</tbody></table></div>\n";
-  if (!chosen.lines.empty()) {
-    text += "<div class=\"wide\"><table>" + head_row(chosen.heads) + "<tbody>\n";
-    for (const std::vector<std::string>& line : chosen.lines) {
+  for (const Grid& below : {chosen_grid(table), cost_grid(table)}) {
+    if (below.lines.empty()) continue;
+    text += "<div class=\"wide\"><table>" + head_row(below.heads) + "<tbody>\n";
+    for (const std::vector<std::string>& line : below.lines) {
       text += "<tr>";
       for (const std::string& field : line) text += "<td>" + escaped(field) + "</td>";
       text += "</tr>\n";
@@ -238,7 +240,7 @@ Report make_report(const results::Manifest& manifest, const results::Folder& fol
   std::optional<Table> made;
   std::string refusal;
   try {
-    made = make_table(manifest, folder, {.allow_mixed = options.allow_mixed});
+    made = make_table(manifest, folder, {.allow_mixed = options.allow_mixed, .costs = options.costs});
   } catch (const UserError& error) {
     if (!options.tolerant) throw;
     refusal = error.what();

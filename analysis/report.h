@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include "results/costs.h"
 #include "results/manifest.h"
 #include "results/store.h"
 
@@ -15,6 +16,7 @@ struct TrialLog {
 
 struct ReportOptions {
   bool allow_mixed = false;  // as of tables
+  const results::Costs* costs = nullptr;  // where some were measured
   bool tolerant = false;     // where no table can be made, the page says why; otherwise that is a UserError
   std::string folder = {};   // as the user named it, for the commands that the page shows
   std::string state = {};    // one line on where the sweep stands now, for a live page

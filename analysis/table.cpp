@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/ablate.h"
+#include "analysis/costs.h"
 #include "analysis/flags.h"
 #include "analysis/hygiene.h"
 #include "analysis/mixtures.h"
@@ -32,14 +33,16 @@ std::size_t primary_of(const Table& table) {
 Table make_table(const results::Manifest& manifest, const results::Folder& folder, const TableOptions& options) {
   TableSpec spec = read_table_spec(manifest.table);
   spec.as_paper = options.as_paper;
-  const Frame frame = flatten(manifest, folder);
+  Frame frame = flatten(manifest, folder);
   std::vector<std::string> build = check_mixtures(frame, options.allow_mixed);
+  if (options.costs != nullptr) join_costs(frame, folder, *options.costs);
   Table table = ablate(frame, spec);
   table.name = manifest.name;
   if (build.size() > 1) flag_all(table, "mixed");  // beside the counts, what is mixed
   if (options.as_paper) flag_all(table, "as_paper");
   table.build = std::move(build);
   table.data = overlap_notes(frame);
+  if (options.costs != nullptr) table.costs = cost_notes(frame, table, *options.costs);
   return table;
 }
 

@@ -11,6 +11,7 @@
 #include "analysis/selection.h"
 #include "analysis/statistics.h"
 #include "analysis/table_spec.h"
+#include "results/costs.h"
 #include "results/manifest.h"
 #include "results/store.h"
 
@@ -71,6 +72,14 @@ struct Number {
   bool differs() const { return difference && difference->p_holm && *difference->p_holm < significance; }
 };
 
+/// What `phasor bench --decode` measured of what was chosen: means over its settings, absent unless all of them were measured.
+struct CellCosts {
+  std::optional<double> training_ms, prefill_ms, decode_ms, decode_low_ms, decode_high_ms;
+  std::optional<double> state_bytes, training_bytes, decoding_bytes;
+  std::string sizes;    // "16 x 32 tokens, one token of 16 rows after 32"
+  std::string problem;  // why something is absent, where that is known
+};
+
 struct Cell {
   std::vector<Setting> settings;
   std::vector<Number> numbers;  // one for each reported series, in order
@@ -78,6 +87,7 @@ struct Cell {
   std::string excluded;            // the reason when the whole cell is, else empty
   std::int64_t parameters = 0;     // of what was chosen; the most, where settings differ
   std::optional<double> step_ms, spikes, clipped_share, chance;  // means over what was chosen
+  CellCosts costs;
   std::int64_t trials = 0;         // expected, over all candidates
   std::int64_t searched = 0;       // of these to make the choice
 
@@ -117,6 +127,7 @@ struct Table {
   std::int64_t expected = 0, done = 0, diverged = 0, failed = 0, missing = 0, excluded = 0;
   std::vector<std::string> build;     // what check_mixtures had to say
   std::vector<std::string> data;      // what overlap_notes had to say
+  std::vector<std::string> costs;     // what must be said of measured costs; empty: there are none
   std::vector<std::string> notes;     // what else a reader should know
   std::vector<std::string> ignored;   // files of trials that are not in the sweep
   std::vector<results::Damaged> damaged;
@@ -132,6 +143,7 @@ std::size_t primary_of(const Table& table);
 struct TableOptions {
   bool allow_mixed = false;  // put trials of different builds, processors, devices or revisions side by side
   bool as_paper = false;     // average perplexities themselves, as papers do, not their logarithms
+  const results::Costs* costs = nullptr;  // of the sweep's folder, where some were measured
 };
 
 /// The straight way: flatten, check_mixtures, ablate.

@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <charconv>
 #include <deque>
+#include <filesystem>
 #include <fmt/format.h>
 #include <numeric>
 #include <optional>
 #include <string_view>
 
+#include "cli/bench_decode.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/session.h"
@@ -89,26 +92,46 @@ void compare(const std::deque<ExperimentSpec>& specs, const std::vector<std::str
   }
 }
 
+std::vector<std::int64_t> numbers_of(const std::vector<std::string>& texts) {
+  std::vector<std::int64_t> numbers;
+  for (const std::string& text : texts) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || number < 1)
+      throw UserError("--context: found \"" + text + "\", expected a number of tokens from 1");
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
 }  // namespace
 
 int bench(const Arguments& arguments) {
   std::string file;
-  std::vector<std::string> settings, variants, plugin_files;
-  std::optional<std::int64_t> steps, warmup, peak;
+  std::vector<std::string> settings, variants, plugin_files, contexts;
+  std::optional<std::int64_t> steps, warmup, peak, rows;
+  bool decode = false;
   Options options(
       "phasor bench FILE.json [--steps N] [--warmup N] [--set PATH=VALUE]... [--plugin FILE]...\n"
       "phasor bench FILE.json --against PATH=VALUE [--against PATH=VALUE]... [options as above]\n"
+      "phasor bench FILE.json --decode [--rows N] [--context N]... [options as above]\n"
+      "phasor bench DIR --decode [options as above]\n"
       "phasor bench --peak SECONDS",
       "Times the training step of an experiment and the time in each kernel, and says how far that is from the\n"
       "limits of this machine: 1024^3 matrix products and sums of arrays of 64 MB, on the same threads, in turn with\n"
       "the steps. GB/s counts every operand of a kernel once, wherever it lies: above the memory's it was in a cache.\n"
+      "--decode times how rows are read (prefill) and continued token by token; of a sweep's folder one trial of every\n"
+      "shape, in turn with steps of training, and writes DIR/costs.json, from which `phasor table DIR` has its costs.\n"
       "exit codes: 0 done, 2 a mistake in the file or an option");
-  options.positional("experiment file", file, false);
+  options.positional("experiment file, or with --decode the folder of a sweep", file, false);
   options.list("set", settings, "PATH=VALUE", "change one value, such as run.threads=2");
   options.list("against", variants, "PATH=VALUE",
                "only compare: steps of the experiment and of each variant in turn, and the ratio of neighbours in time");
   options.list("plugin", plugin_files, "FILE", plugin_help);
-  options.integer("steps", steps, 1, "measured steps; default 20");
+  options.flag("decode", decode, "time prefill and one-token decoding, and the bytes they carry");
+  options.integer("rows", rows, 1, "with --decode: rows that are continued together; default the experiment's batch");
+  options.list("context", contexts, "N", "with --decode: tokens before the decoded ones; default a quarter, once and four times the length");
+  options.integer("steps", steps, 1, "measured steps; default 20; with --decode rounds; default 10");
   options.integer("warmup", warmup, 0, "steps before them; default 3");
   options.integer("peak", peak, 1, "only matrix products, on one thread, for so many seconds");
   if (!options.parse(arguments)) return exit_code::done;
@@ -118,8 +141,19 @@ int bench(const Arguments& arguments) {
     return exit_code::done;
   }
 
+  if (!decode && (rows || !contexts.empty())) throw UserError("--rows, --context: found without --decode, which they belong to");
+  if (decode && (!variants.empty() || warmup)) throw UserError("--against, --warmup: found with --decode, which does not know them");
+  const DecodeOptions decoding{rows.value_or(0), numbers_of(contexts), steps.value_or(10), false};
+
   const Plugins plugins(plugin_files);
   plugins.require();
+  if (std::filesystem::is_directory(file)) {
+    if (!decode) throw UserError(file + ": found a folder, expected an experiment file; --decode measures a sweep's folder");
+    DecodeOptions with_training = decoding;
+    with_training.training = true;
+    bench_decode_sweep(file, settings, plugins, with_training);
+    return exit_code::done;
+  }
   std::deque<ExperimentSpec> specs;
   std::vector<std::string> names{"as the file has it"};
   names.insert(names.end(), variants.begin(), variants.end());
@@ -131,6 +165,10 @@ int bench(const Arguments& arguments) {
     if (place != "cpu") fmt::print("device           {}\n", place);
   }
   const ExperimentSpec& spec = specs.front();
+  if (decode) {
+    bench_decode_file(specs, decoding);
+    return exit_code::done;
+  }
   const std::int64_t measured = steps.value_or(20);
   if (!variants.empty()) {
     compare(specs, names, warmup.value_or(3), measured);

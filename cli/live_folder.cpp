@@ -79,6 +79,13 @@ void LiveFolder::make() {
   options.log = [&](const results::ManifestTrial& trial, bool ended_well) {
     return logs.find(trial.id, ended_well, folder_);
   };
+  std::optional<results::Costs> costs;
+  try {
+    costs = results::find_costs(folder_);
+  } catch (const UserError& damage) {
+    options.state += std::string("; ") + damage.what();
+  }
+  options.costs = costs ? &*costs : nullptr;
   report_ = analysis::make_report(manifest_, records, options);
 }
 

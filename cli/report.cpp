@@ -41,7 +41,9 @@ int report(const Arguments& arguments) {
   const results::Manifest manifest = results::read_manifest(folder);
   TrialLogs logs(folder, manifest);
   analysis::ReportOptions wanted;
+  const std::optional<results::Costs> costs = results::find_costs(folder);
   wanted.allow_mixed = allow_mixed;
+  wanted.costs = costs ? &*costs : nullptr;
   wanted.folder = shell_words({folder});
   wanted.log = [&, way = way_to(folder, out)](const results::ManifestTrial& trial, bool ended_well) {
     return logs.find(trial.id, ended_well, way);

@@ -53,7 +53,7 @@ class Readers(Case):
         os.remove(os.path.join(self.folder, "trial-9.h5"))
         self.table(self.folder, "--require-complete", code=3)
         table = pandas.read_csv(os.path.join(self.folder, "table.long.csv"))
-        for column in ["n", "mean", "sd", "low", "high", "solved", "diff", "p", "p_holm", "step_ms", "trials"]:
+        for column in ["n", "mean", "sd", "low", "high", "solved", "diff", "p", "p_holm", "step_ms", "trials", "decode_ms", "parameters_ratio"]:
             self.assertTrue(pandas.api.types.is_numeric_dtype(table[column]), column)
         self.assertTrue(table[table.variant == "V1"]["mean"].isna().all())
         self.assertTrue(table[table.variant == "V0"]["mean"].notna().all())
@@ -68,7 +68,7 @@ class Readers(Case):
         self.assertEqual(len(found), len(lines))
         for one, other in zip(lines, found):
             for head, field in one.items():
-                self.assertEqual(other[head], None if field == "" and other[head] is None else field, head)
+                self.assertEqual(other[head], None if field in ("", "NA") and other[head] is None else field, head)
         shown = {format: self.table(self.folder, "--format", format) for format in ["markdown", "latex", "terminal"]}
         for line in lines:
             if line["slice"] != "32":

@@ -45,13 +45,19 @@ Sweep sample() {
   return sweep;
 }
 
+/// Nothing was measured beside the sweep (costs_test.cpp).
+const std::string cost_head =
+    "parameters_ratio,training_ms,training_ratio,prefill_ms,prefill_ratio,decode_ms,decode_low_ms,decode_high_ms,decode_ratio,state_bytes,"
+    "state_ratio,training_bytes,training_bytes_ratio,decoding_bytes,decoding_bytes_ratio,";
+const std::string no_costs = "1.0000,NA,NA,NA,NA,NA,NA,NA,NA,NA,NA,NA,NA,NA,NA,";
+
 TEST(Forms, Long) {
   const std::string head =
       "variant,task,metric,split,slice,optimizer.lr,n,expected,diverged,failed,missing,mean,sd,half_width,low,high,median,min,max,"
       "solved,solved_low,solved_high,baseline,diff,diff_low,diff_high,pairs,p,p_holm,parameters,step_ms,step_ratio,spikes,"
-      "clipped_share,trials,flags,tied,select_split,select_metric,select_slice,select_at,select_direction,select_seeds,select_step\n";
+      "clipped_share,trials," + cost_head + "flags,tied,select_split,select_metric,select_slice,select_at,select_direction,select_seeds,select_step\n";
   const std::string trials = ",3,3,0,0,0,", unsolved = ",0,0.0000,0.5615,";
-  const std::string cost = "1000,4.1,1.00,2.0000,0.2500,9,,1,", rule = "valid,accuracy,32,final,maximise,same as reported,100\n";
+  const std::string cost = "1000,4.1,1.00,2.0000,0.2500,9," + no_costs + ",1,", rule = "valid,accuracy,32,final,maximise,same as reported,100\n";
   const std::string above = "NoPE,0.3000,0.3000,0.3000,3,0.2500,0.5000,";
   EXPECT_EQ(sample().text(Format::csv, Form::longer),
             head + "NoPE,S2,accuracy,test,32,0.005" + trials + "0.5000,0.0200,0.0497,0.1253,0.8747,0.5000,0.4800,0.5200" + unsolved +
@@ -63,13 +69,19 @@ TEST(Forms, Long) {
 }
 
 TEST(Forms, Wide) {
+  const auto heads = [](const std::string& task) {
+    std::string text;
+    for (const std::string name : {"mean", "sd", "n", "solved", "optimizer.lr", "flags", "parameters", "step_ms", "step_ratio"}) text += task + "." + name + ",";
+    for (std::size_t begin = 0, end = 0; (end = cost_head.find(',', begin)) != std::string::npos; begin = end + 1)
+      text += task + "." + cost_head.substr(begin, end - begin) + ",";
+    return text;
+  };
+  const std::string cost = ",1000,4.1,1.00," + no_costs;
+  const std::string rule = "accuracy,test,32,valid,accuracy,32,final,maximise,same as reported\n";
   EXPECT_EQ(sample().text(Format::csv, Form::wide),
-            "variant,S2.mean,S2.sd,S2.n,S2.solved,S2.optimizer.lr,S2.flags,A3.mean,A3.sd,A3.n,A3.solved,A3.optimizer.lr,"
-            "A3.flags,metric,split,slice,select_split,select_metric,select_slice,select_at,select_direction,select_seeds\n"
-            "NoPE,0.5000,0.0200,3,0,0.005,,0.6200,0.0200,3,0,0.005,,accuracy,test,32,valid,accuracy,32,final,maximise,same "
-            "as reported\n"
-            "Selective,0.8000,0.0200,3,0,0.005,,0.9200,0.0200,3,0,0.005,,accuracy,test,32,valid,accuracy,32,final,maximise,"
-            "same as reported\n");
+            "variant," + heads("S2") + heads("A3") + "metric,split,slice,select_split,select_metric,select_slice,select_at,select_direction,select_seeds\n" +
+                "NoPE,0.5000,0.0200,3,0,0.005," + cost + "0.6200,0.0200,3,0,0.005," + cost + rule +
+                "Selective,0.8000,0.0200,3,0,0.005," + cost + "0.9200,0.0200,3,0,0.005," + cost + rule);
 }
 
 TEST(Forms, Trials) {
