@@ -62,6 +62,14 @@ std::string in_unit(double value, Unit unit) {
   return value < 1e6 ? three_digits(value / 1e3) + " kB" : value < 1e9 ? three_digits(value / 1e6) + " MB" : three_digits(value / 1e9) + " GB";
 }
 
+/// "5.27 to 6.47 ms"; one text where both ends are alike.
+std::string range_text(const std::string& low, const std::string& high) {
+  if (low == high) return low;
+  const std::size_t unit = low.rfind(' ');
+  const bool shared = unit != std::string::npos && high.ends_with(low.substr(unit));
+  return (shared ? low.substr(0, unit) : low) + " to " + high;
+}
+
 /// Of a row, over the columns of the table that have it.
 std::string text_of(const Table& table, std::size_t row, const Quantity& quantity) {
   std::vector<double> values, ratios;
@@ -75,8 +83,7 @@ std::string text_of(const Table& table, std::size_t row, const Quantity& quantit
   }
   if (values.empty()) return "n/a";
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  const std::string low = in_unit(*least, quantity.unit), high = in_unit(*most, quantity.unit);
-  std::string text = low == high ? low : low + " to " + high;
+  std::string text = range_text(in_unit(*least, quantity.unit), in_unit(*most, quantity.unit));
   if (!ratios.empty()) text += "  " + fixed(*describe(ratios).mean, 2) + "x";
   if (values.size() < expected) text += "  (" + grouped(static_cast<std::int64_t>(values.size())) + " of " + grouped(static_cast<std::int64_t>(expected)) + ")";
   return text;

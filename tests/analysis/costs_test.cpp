@@ -127,6 +127,19 @@ TEST(Costs, AreATableForPeopleWithMachineAndReasons) {
   EXPECT_TRUE(cost_grid(sweep.table()).lines.empty());
 }
 
+TEST(Costs, SeveralColumnsAreARange) {
+  const Sweep sweep = sample();
+  results::Costs costs = costs_of_sample(sweep);
+  for (results::MeasuredCost& cost : costs.entries) {
+    if (cost.tokens != 64) continue;  // NoPE on A3
+    cost.training_ms->median = 8.0;
+    cost.decoding_bytes = 1500000;
+  }
+  const std::string text = render(sweep.table({.costs = &costs}), Format::markdown, Form::wide);
+  EXPECT_NE(text.find("| 4.00 to 8.00 ms  1.00x |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| 900 kB to 1.50 MB  1.00x |"), std::string::npos) << text;
+}
+
 TEST(Costs, OfAnotherBuildSaySo) {
   const Sweep sweep = sample();
   results::Costs costs = costs_of_sample(sweep);
