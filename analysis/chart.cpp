@@ -11,7 +11,7 @@ namespace phasor::analysis {
 namespace {
 
 constexpr std::array colours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444"};
-constexpr double width = 680.0, left = 56.0, gap = 18.0, right = 14.0, title_height = 28.0, tick_height = 18.0,
+constexpr double width = 680.0, left = 56.0, right = 14.0, title_height = 28.0, tick_height = 18.0,
                  label_height = 16.0, legend_line = 17.0;
 constexpr const char* pale = "#e4e4e4";
 
@@ -36,6 +36,7 @@ class Drawing {
  private:
   void span();
   void lay_out();
+  double gap_between() const;
   double x_of(const Box& box, double x) const { return box.x + box.w * chart_.x.place(x); }
   double y_of(const Box& box, double y) const { return box.y + box.h * (1.0 - chart_.y.place(y)); }
   bool fits(double x, double y) const { return chart_.x.fits(x) && chart_.y.fits(y); }
@@ -110,6 +111,7 @@ void Drawing::lay_out() {
       x += wide;
     }
   }
+  const double gap = gap_between();
   const double w = (width - left - margin - gap * static_cast<double>(columns_ - 1)) / static_cast<double>(columns_);
   const double h = count <= 1 ? 250.0 : count <= 4 ? 190.0 : 140.0;
   const bool titled = std::any_of(chart_.panels.begin(), chart_.panels.end(),
@@ -121,6 +123,14 @@ void Drawing::lay_out() {
     if (column + 1 == columns_) y += h + tick_height + (titled ? title_height : 0.0) + 4.0;
   }
   height_ = (boxes_.empty() ? y : boxes_.back().y + h) + tick_height + label_height + 6.0;
+}
+
+/// Between panels side by side. The last label below one and the first below the next may stand at their very ends.
+double Drawing::gap_between() const {
+  constexpr double least = 18.0, clear = 8.0;
+  double widest = 0.0;
+  for (const Tick& tick : ticks_of(chart_.x, 3)) widest = std::max(widest, text_width(tick.label, 10.5));
+  return std::max(least, columns_ > 1 ? widest + clear : 0.0);
 }
 
 std::string Drawing::key(double x, double y, std::size_t series) const {

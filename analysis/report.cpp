@@ -29,15 +29,47 @@ std::string lines_escaped(const std::string& text) {
   return out + escaped(text.substr(from));
 }
 
-std::string cell_button(std::size_t row, std::size_t column, const std::string& text) {
-  return "<button class=\"as-link\" data-cell=\"" + std::to_string(row) + "," + std::to_string(column) + "\">" +
-         escaped(text) + "</button>";
+/// A line may end before "± 0.01", never within it.
+std::string cell_text(const std::string& text) {
+  std::string out = escaped(text);
+  const std::string sign = "± ";
+  for (std::size_t at = out.find(sign); at != std::string::npos; at = out.find(sign, at)) {
+    out.replace(at, sign.size(), "±&nbsp;");
+  }
+  return out;
+}
+
+/// Leads to the trials of a cell, or of a whole row: to those that are reported or to every candidate.
+enum class Leads { reported, candidates };
+std::string cell_button(std::size_t row, std::optional<std::size_t> column, const std::string& text,
+                        Leads leads = Leads::reported) {
+  if (text.empty()) return "";
+  return "<button class=\"as-link\" data-cell=\"" + std::to_string(row) + "," +
+         (column ? std::to_string(*column) : std::string("*")) + "\"" +
+         (leads == Leads::candidates ? " data-candidates" : "") + ">" + cell_text(text) + "</button>";
 }
 
 std::string head_row(const std::vector<std::string>& heads) {
   std::string text = "<thead><tr>";
   for (const std::string& head : heads) text += "<th scope=\"col\">" + escaped(head) + "</th>";
   return text + "</tr></thead>\n";
+}
+
+/// What was chosen; leads to what it was chosen from.
+std::string chosen_html(const Table& table) {
+  const Grid chosen = chosen_grid(table);
+  if (chosen.lines.empty()) return "";
+  std::string text = "<div class=\"wide\"><table id=\"chosen\">" + head_row(chosen.heads) + "<tbody>\n";
+  for (std::size_t row = 0; row < chosen.lines.size(); ++row) {
+    const std::vector<std::string>& line = chosen.lines[row];
+    const std::size_t labels = line.size() - table.columns.size();
+    text += "<tr>";
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      text += "<td>" + (i < labels ? escaped(line[i]) : cell_button(row, i - labels, line[i], Leads::candidates)) + "</td>";
+    }
+    text += "</tr>\n";
+  }
+  return text + "</tbody></table></div>\n";
 }
 
 /// The table as in every other form; numbers lead to their trials.
@@ -50,17 +82,18 @@ std::string table_html(const Table& table) {
   for (std::size_t row = 0; row < grid.lines.size(); ++row) {
     text += "<tr>";
     for (std::size_t i = 0; i < grid.lines[row].size(); ++i) {
-      const bool number = i >= first && i < first + table.columns.size();
-      text +=
-          "<td>" + (number ? cell_button(row, i - first, grid.lines[row][i]) : escaped(grid.lines[row][i])) + "</td>";
+      const std::string& field = grid.lines[row][i];
+      const bool of_cell = i >= first && i < first + table.columns.size();
+      const auto column = of_cell ? std::optional(i - first) : std::nullopt;
+      text += "<td>" + (i < first ? escaped(field) : cell_button(row, column, field)) + "</td>";
     }
     text += "</tr>\n";
   }
   text += "</tbody></table></div>\n";
-  for (const Grid& below : {chosen_grid(table), cost_grid(table)}) {
-    if (below.lines.empty()) continue;
-    text += "<div class=\"wide\"><table>" + head_row(below.heads) + "<tbody>\n";
-    for (const std::vector<std::string>& line : below.lines) {
+  text += chosen_html(table);
+  if (const Grid costs = cost_grid(table); !costs.lines.empty()) {
+    text += "<div class=\"wide\"><table>" + head_row(costs.heads) + "<tbody>\n";
+    for (const std::vector<std::string>& line : costs.lines) {
       text += "<tr>";
       for (const std::string& field : line) text += "<td>" + escaped(field) + "</td>";
       text += "</tr>\n";
@@ -185,7 +218,7 @@ std::string rerun_html(const results::Manifest& manifest, const Frame& frame, co
   for (const std::string& commit : commits)
     text += escaped("git checkout " + commit + (commits.size() > 1 ? "   # of some trials" : "")) + "\n";
   text +=
-      escaped("./run                                # builds\nphasor sweep sweeps/" + manifest.name + ".json --out " +
+      lines_escaped("./run                                # builds\nphasor sweep sweeps/" + manifest.name + ".json --out " +
               options.folder + "   # runs what is missing; another folder runs all\nphasor table " + options.folder +
               "\nphasor report " + options.folder + " --out report.html") +
       "</pre>\n";

@@ -48,7 +48,7 @@ class Costs {
     if (!std::filesystem::exists(folder)) return;
     std::map<std::string, const Trial*> trials;
     for (const Trial& trial : phases.sweep().expansion.trials) trials[trial.id] = &trial;
-    for (const results::TrialRecord& record : results::load_folder(folder).records) {
+    for (const results::TrialRecord& record : results::load_folder(folder, results::Steps::dropped).records) {
       const auto trial = trials.find(record.id);
       if (trial == trials.end() || record.status != results::Status::done) continue;
       for (const auto& [name, value] : record.summary) {

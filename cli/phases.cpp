@@ -27,7 +27,7 @@ void Phases::look() {
 
 /// As the table will choose. Whether trials of different builds may stand side by side is for the table to say.
 void Phases::choose() {
-  const results::Folder records = results::load_folder(options_.folder);
+  const results::Folder records = results::load_folder(options_.folder, results::Steps::dropped);
   const analysis::Table table = analysis::make_table(sweep_.expansion.manifest, records, {.allow_mixed = true});
   sweeps::confirm(sweep_.expansion, table.chosen);
   look();

@@ -66,8 +66,9 @@ int table(const Arguments& arguments) {
   }
   const results::Manifest manifest = results::read_manifest(folder);
   const std::optional<results::Costs> costs = results::find_costs(folder);
+  const results::Folder records = results::load_folder(folder, results::Steps::dropped);
   const analysis::Table made = analysis::make_table(
-      manifest, results::load_folder(folder), {.allow_mixed = allow_mixed, .as_paper = as_paper, .costs = costs ? &*costs : nullptr});
+      manifest, records, {.allow_mixed = allow_mixed, .as_paper = as_paper, .costs = costs ? &*costs : nullptr});
   give(compare.empty() ? analysis::render(made, chosen_format, chosen_form) : analysis::compare(made, compare, chosen_format), out);
   const std::string csv = folder + "/table.long.csv";
   const bool terminal = out.empty() && chosen_format == analysis::Format::terminal;

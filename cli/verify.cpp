@@ -113,7 +113,7 @@ int verify(const Arguments& arguments) {
   if (!options.parse(arguments)) return exit_code::done;
   if (!fs::exists(folder + "/sweep.json")) throw UserError(folder + ": no sweep.json, expected the folder of a sweep");
   Findings all;
-  const results::Folder found = results::load_folder(folder);
+  const results::Folder found = results::load_folder(folder, results::Steps::dropped);
   check_files(folder, found, all);
   std::optional<results::Manifest> manifest;
   try {

@@ -8,7 +8,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <utility>
+
+#include "results/h5_index.h"
 
 namespace phasor::results::h5 {
 namespace {
@@ -43,13 +46,6 @@ class Handle {
 
 void check(herr_t result, const std::string& what) {
   if (result < 0) throw Failure("damaged: cannot access " + what);
-}
-
-std::uint64_t digest_of(const void* data, std::size_t bytes) {
-  const unsigned char* at = static_cast<const unsigned char*>(data);
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (std::size_t i = 0; i < bytes; ++i) hash = (hash ^ at[i]) * 1099511628211ULL;
-  return hash;
 }
 
 Handle string_type(std::size_t size) {
@@ -133,7 +129,7 @@ void put_column(hid_t file, const std::string& path, hid_t type, const void* dat
   const Handle set(H5Dcreate2(file, path.c_str(), type, space.id(), H5P_DEFAULT, creation.id(), H5P_DEFAULT), H5Dclose,
                    path);
   if (count > 0) check(H5Dwrite(set.id(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), path);
-  const std::uint64_t digest = digest_of(data, count * size);
+  const std::uint64_t digest = digest_of({static_cast<const char*>(data), count * size});
   put_attribute(set.id(), "digest", H5T_STD_U64LE, &digest);
   if (!unit.empty()) put_attribute(set.id(), "unit", string_type(unit.size()).id(), unit.data());
 }
@@ -215,10 +211,9 @@ Handle open_image(const Handle& access, std::string_view image) {
   return Handle(file, H5Fclose, "memory");
 }
 
-}  // namespace
-
-struct Reader::Inside {
-  explicit Inside(std::string_view image) : size(image.size()), file(open_image(access, image)) {}
+/// An image that the library has opened. Nobody else uses the library meanwhile.
+struct Library {
+  explicit Library(std::string_view image) : size(image.size()), file(open_image(access, image)) {}
 
   std::lock_guard<std::recursive_mutex> lock{library_lock()};
   std::size_t size;  // of the image: no column can be larger
@@ -233,7 +228,7 @@ struct Reader::Inside {
   Handle attribute(const std::string& name, H5T_class_t kind) const;
 };
 
-std::size_t Reader::Inside::read(const std::string& path, H5T_class_t kind, hid_t memory, std::string& bytes) const {
+std::size_t Library::read(const std::string& path, H5T_class_t kind, hid_t memory, std::string& bytes) const {
   const Handle set(H5Dopen2(file.id(), path.c_str(), H5P_DEFAULT), H5Dclose, path);
   const Handle stored(H5Dget_type(set.id()), H5Tclose, path);
   if (H5Tget_class(stored.id()) != kind || (kind == H5T_STRING && H5Tis_variable_str(stored.id()) != 0)) {
@@ -242,7 +237,7 @@ std::size_t Reader::Inside::read(const std::string& path, H5T_class_t kind, hid_
   return read(set, path, memory == 0 ? stored.id() : memory, bytes);
 }
 
-std::size_t Reader::Inside::read(const Handle& set, const std::string& path, hid_t type, std::string& bytes) const {
+std::size_t Library::read(const Handle& set, const std::string& path, hid_t type, std::string& bytes) const {
   const Handle space(H5Dget_space(set.id()), H5Sclose, path);
   const std::size_t width = H5Tget_size(type);
   const hssize_t points = H5Sget_simple_extent_npoints(space.id());
@@ -256,11 +251,11 @@ std::size_t Reader::Inside::read(const Handle& set, const std::string& path, hid
   const Handle mark(H5Aopen(set.id(), "digest", H5P_DEFAULT), H5Aclose, path);
   std::uint64_t expected = 0;
   check(H5Aread(mark.id(), H5T_NATIVE_UINT64, &expected), path);
-  if (digest_of(bytes.data(), bytes.size()) != expected) throw Failure("damaged: " + path + " does not match its digest");
+  if (digest_of(bytes) != expected) throw Failure("damaged: " + path + " does not match its digest");
   return count;
 }
 
-Handle Reader::Inside::attribute(const std::string& name, H5T_class_t kind) const {
+Handle Library::attribute(const std::string& name, H5T_class_t kind) const {
   Handle found(H5Aopen(file.id(), name.c_str(), H5P_DEFAULT), H5Aclose, "attribute " + name);
   const Handle type(H5Aget_type(found.id()), H5Tclose, name);
   const Handle space(H5Aget_space(found.id()), H5Sclose, name);
@@ -271,30 +266,75 @@ Handle Reader::Inside::attribute(const std::string& name, H5T_class_t kind) cons
   return found;
 }
 
+}  // namespace
+
+/// What the index finds comes from it; the library is asked, and opened, for the rest, and says what is wrong.
+struct Reader::Inside {
+  explicit Inside(std::string_view of) : image(of), index(Index::of(image)) {
+    if (!index) opened.emplace(image);
+  }
+
+  std::string image;
+  std::optional<Index> index;
+  std::optional<Library> opened;
+
+  const Library& library() {
+    if (!opened) opened.emplace(image);
+    return *opened;
+  }
+  const Index::Values* column(const std::string& path, Index::Type type) const {
+    const Index::Values* found = index ? index->column(path) : nullptr;
+    return found != nullptr && found->type == type ? found : nullptr;
+  }
+  const Index::Values* attribute(const std::string& name, Index::Type type) const {
+    const Index::Values* found = index ? index->attribute(name) : nullptr;
+    return found != nullptr && found->type == type ? found : nullptr;
+  }
+  /// A column of numbers. `memory` gives the library's type of them, which nobody may ask for before it is opened.
+  template <class Value>
+  std::vector<Value> numbers(const std::string& path, Index::Type type, H5T_class_t kind, hid_t (*memory)()) {
+    const Index::Values* found = column(path, type);
+    std::string read;
+    if (found == nullptr) {
+      const Library& opened_now = library();
+      opened_now.read(path, kind, memory(), read);
+    }
+    const std::string_view bytes = found == nullptr ? read : found->bytes;
+    std::vector<Value> values(bytes.size() / sizeof(Value));
+    std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(values.data()));
+    return values;
+  }
+};
+
 void Writer::copy(const Reader& from, const std::string& path) {
-  check(H5Ocopy(from.inside_->file.id(), "/", inside_->file.id(), path.c_str(), H5P_DEFAULT, H5P_DEFAULT), path);
+  check(H5Ocopy(from.inside_->library().file.id(), "/", inside_->file.id(), path.c_str(), H5P_DEFAULT, H5P_DEFAULT), path);
 }
 
 Reader::Reader(std::string_view image) : inside_(std::make_unique<Inside>(image)) {}
 Reader::~Reader() = default;
 
+bool Reader::asks_library() const { return inside_->opened.has_value(); }
+
 bool Reader::has(const std::string& path) const {
+  if (inside_->index) return inside_->index->has(path);
+  const Library& file = inside_->library();
   for (std::size_t end = path.find('/'); end != std::string::npos; end = path.find('/', end + 1)) {
-    if (H5Lexists(inside_->file.id(), path.substr(0, end).c_str(), H5P_DEFAULT) <= 0) return false;
+    if (H5Lexists(file.file.id(), path.substr(0, end).c_str(), H5P_DEFAULT) <= 0) return false;
   }
-  return H5Lexists(inside_->file.id(), path.c_str(), H5P_DEFAULT) > 0;
+  return H5Lexists(file.file.id(), path.c_str(), H5P_DEFAULT) > 0;
 }
 
 std::vector<std::string> Reader::compare_digests() const {
+  const Library& file = inside_->library();
   // The library calls this from C: nothing may be thrown through it.
   const auto note = [](hid_t, const char* name, const H5L_info_t*, void* names) -> herr_t {
     static_cast<std::vector<std::string>*>(names)->emplace_back(name);
     return 0;
   };
   std::vector<std::string> paths, unguarded;
-  check(H5Lvisit(inside_->file.id(), H5_INDEX_NAME, H5_ITER_INC, note, &paths), "the list of what it holds");
+  check(H5Lvisit(file.file.id(), H5_INDEX_NAME, H5_ITER_INC, note, &paths), "the list of what it holds");
   for (const std::string& path : paths) {
-    const Handle object(H5Oopen(inside_->file.id(), path.c_str(), H5P_DEFAULT), H5Oclose, path);
+    const Handle object(H5Oopen(file.file.id(), path.c_str(), H5P_DEFAULT), H5Oclose, path);
     if (H5Iget_type(object.id()) != H5I_DATASET) continue;
     if (H5Aexists(object.id(), "digest") <= 0) {
       unguarded.push_back(path);
@@ -302,68 +342,68 @@ std::vector<std::string> Reader::compare_digests() const {
     }
     const Handle type(H5Dget_type(object.id()), H5Tclose, path);
     std::string bytes;
-    inside_->read(object, path, type.id(), bytes);
+    file.read(object, path, type.id(), bytes);
   }
   return unguarded;
 }
 
 std::vector<double> Reader::doubles(const std::string& path) const {
-  std::string bytes;
-  std::vector<double> values(inside_->read(path, H5T_FLOAT, H5T_NATIVE_DOUBLE, bytes));
-  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(values.data()));
-  return values;
+  return inside_->numbers<double>(path, Index::Type::f64, H5T_FLOAT, [] { return H5T_NATIVE_DOUBLE; });
 }
 
 std::vector<float> Reader::floats(const std::string& path) const {
-  std::string bytes;
-  std::vector<float> values(inside_->read(path, H5T_FLOAT, H5T_NATIVE_FLOAT, bytes));
-  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(values.data()));
-  return values;
+  return inside_->numbers<float>(path, Index::Type::f32, H5T_FLOAT, [] { return H5T_NATIVE_FLOAT; });
 }
 
 std::vector<std::int64_t> Reader::integers(const std::string& path) const {
-  std::string bytes;
-  std::vector<std::int64_t> values(inside_->read(path, H5T_INTEGER, H5T_NATIVE_INT64, bytes));
-  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(values.data()));
-  return values;
+  return inside_->numbers<std::int64_t>(path, Index::Type::i64, H5T_INTEGER, [] { return H5T_NATIVE_INT64; });
 }
 
 std::vector<std::uint8_t> Reader::flags(const std::string& path) const {
-  std::string bytes;
-  inside_->read(path, H5T_INTEGER, H5T_NATIVE_UINT8, bytes);
-  return {bytes.begin(), bytes.end()};
+  return inside_->numbers<std::uint8_t>(path, Index::Type::u8, H5T_INTEGER, [] { return H5T_NATIVE_UINT8; });
 }
 
+namespace {
+
+/// A text without the null bytes that fill it up.
+std::string unpadded(std::string_view text) { return std::string(text.substr(0, text.find_last_not_of('\0') + 1)); }
+
+}  // namespace
+
 std::vector<std::string> Reader::strings(const std::string& path) const {
-  std::string bytes;
-  const std::size_t count = inside_->read(path, H5T_STRING, 0, bytes);
+  const Index::Values* found = inside_->column(path, Index::Type::text);
+  std::string read;
+  const std::size_t count = found == nullptr ? inside_->library().read(path, H5T_STRING, 0, read) : found->count;
+  const std::string_view bytes = found == nullptr ? read : found->bytes;
   const std::size_t width = count == 0 ? 0 : bytes.size() / count;
   std::vector<std::string> values;
   values.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::string value = bytes.substr(i * width, width);
-    value.erase(value.find_last_not_of('\0') + 1);
-    values.push_back(std::move(value));
-  }
+  for (std::size_t i = 0; i < count; ++i) values.push_back(unpadded(bytes.substr(i * width, width)));
   return values;
 }
 
 bool Reader::has_attribute(const std::string& name) const {
-  return H5Aexists(inside_->file.id(), name.c_str()) > 0;
+  if (inside_->index) return inside_->index->has_attribute(name);
+  return H5Aexists(inside_->library().file.id(), name.c_str()) > 0;
 }
 
 std::string Reader::text_attribute(const std::string& name) const {
-  const Handle found = inside_->attribute(name, H5T_STRING);
+  if (const Index::Values* known = inside_->attribute(name, Index::Type::text)) return unpadded(known->bytes);
+  const Handle found = inside_->library().attribute(name, H5T_STRING);
   const Handle type(H5Aget_type(found.id()), H5Tclose, name);
   std::string value(H5Tget_size(type.id()), '\0');
   check(H5Aread(found.id(), type.id(), value.data()), name);
-  value.erase(value.find_last_not_of('\0') + 1);
-  return value;
+  return unpadded(value);
 }
 
 std::int64_t Reader::integer_attribute(const std::string& name) const {
   std::int64_t value = 0;
-  check(H5Aread(inside_->attribute(name, H5T_INTEGER).id(), H5T_NATIVE_INT64, &value), name);
+  if (const Index::Values* known = inside_->attribute(name, Index::Type::i64)) {
+    std::copy(known->bytes.begin(), known->bytes.end(), reinterpret_cast<char*>(&value));
+  } else {
+    const Library& file = inside_->library();
+    check(H5Aread(file.attribute(name, H5T_INTEGER).id(), H5T_NATIVE_INT64, &value), name);
+  }
   return value;
 }
 

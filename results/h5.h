@@ -15,7 +15,8 @@ class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Both classes hold the library's lock for as long as they live: the HDF5 of most distributions is not built thread-safe.
+// A Writer holds the library's lock for as long as it lives, a Reader from when it needs the library: the HDF5 of most
+// distributions is not built thread-safe. An object is for one thread at a time.
 
 class Reader;
 
@@ -49,7 +50,8 @@ class Writer {
   std::unique_ptr<Inside> inside_;
 };
 
-/// Reads an image. Every call throws Failure when the thing is absent, of another type or damaged.
+/// Reads an image. Every call throws Failure when the thing is absent, of another type or damaged. What a Writer made is
+/// read without the library (results/h5_index.h); whatever is not so, and all that is to be refused, the library reads.
 class Reader {
  public:
   explicit Reader(std::string_view image);
@@ -60,6 +62,9 @@ class Reader {
   /// Reads every dataset, known to us or not, and compares its digest; gives the paths of those that carry none. What
   /// HDF5 itself keeps (names, types, attributes) it guards by checksums of its own.
   std::vector<std::string> compare_digests() const;
+
+  /// Whether the library had to open the image so far.
+  bool asks_library() const;
 
   bool has(const std::string& path) const;
   std::vector<double> doubles(const std::string& path) const;

@@ -30,7 +30,7 @@ Merged merge_folder(const std::string& folder, const std::string& out) {
   for (const ManifestTrial& cell : manifest.trials) {
     if (cell.excluded.empty()) wanted.insert(cell.id);
   }
-  const Folder found = load_folder(folder);
+  const Folder found = load_folder(folder, Steps::dropped);
   Merged merged;
   h5::Writer file;
   file.attribute("format", merged_version);

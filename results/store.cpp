@@ -1,10 +1,12 @@
 #include "results/store.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <set>
+#include <future>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "core/base/error.h"
@@ -242,25 +244,48 @@ bool has(const std::string& folder, const std::string& id) {
   return try_load(file, id, record).empty();  // every status a record can hold is terminal
 }
 
-Folder load_folder(const std::string& folder) {
+namespace {
+
+/// Runs work(i) for all i < count, on all processors.
+template <class Work>
+void for_all(std::size_t count, const Work& work) {
+  constexpr std::size_t least = 32;  // files that are worth a thread
+  std::atomic<std::size_t> next = 0;
+  const auto run = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
+  };
+  std::vector<std::future<void>> others;
+  const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), count / least);
+  for (std::size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, run));
+  run();
+  for (std::future<void>& other : others) other.get();
+}
+
+}  // namespace
+
+Folder load_folder(const std::string& folder, Steps steps) {
   std::error_code error;
-  std::set<std::string> ids;  // in order, whatever the order of the disk
+  std::vector<std::string> ids;
   std::filesystem::directory_iterator entries(folder, error);
   if (error) throw UserError(folder + ": cannot be listed, " + error.message() + "; name the folder of a sweep");
   for (const auto& entry : entries) {
     const std::filesystem::path& path = entry.path();
     const bool aside = path.filename().string().front() == '.';
-    if (!aside && path.extension() == ".h5" && !entry.is_directory(error)) ids.insert(path.stem().string());
+    if (!aside && path.extension() == ".h5" && !entry.is_directory(error)) ids.push_back(path.stem().string());
   }
+  std::sort(ids.begin(), ids.end());  // whatever the order of the disk
+  std::vector<TrialRecord> records(ids.size());
+  std::vector<std::string> reasons(ids.size());
+  for_all(ids.size(), [&](std::size_t i) {
+    reasons[i] = try_load(folder + "/" + ids[i] + ".h5", ids[i], records[i]);
+    if (steps == Steps::dropped) records[i].steps = {};
+  });
   Folder found;
-  for (const std::string& id : ids) {
-    const std::string file = folder + "/" + id + ".h5";
-    TrialRecord record;
-    std::string reason = try_load(file, id, record);
-    if (reason.empty()) {
-      found.records.push_back(std::move(record));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (reasons[i].empty()) {
+      found.records.push_back(std::move(records[i]));
     } else {
-      found.damaged.push_back({file, std::move(reason)});
+      found.damaged.push_back({folder + "/" + ids[i] + ".h5", std::move(reasons[i])});
     }
   }
   return found;

@@ -33,6 +33,9 @@ struct Folder {
   std::vector<TrialRecord> records;
   std::vector<Damaged> damaged;
 };
-Folder load_folder(const std::string& folder);
+/// Files are read on all processors. `dropped`: logged steps are checked as everything is, and not kept; they are most of
+/// a record's memory.
+enum class Steps { kept, dropped };
+Folder load_folder(const std::string& folder, Steps steps = Steps::kept);
 
 }  // namespace phasor::results

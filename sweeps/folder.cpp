@@ -53,7 +53,7 @@ FolderState read_folder(const std::string& folder, const Expansion& expansion) {
     if (const auto stamp = stamp_of(folder + "/" + trial.id + ".h5")) state.stamps[trial.id] = *stamp;
   }
   for (const Expansion::Fresh& fresh : expansion.fresh) perhaps.insert(fresh.trial.id);  // while the selection is not complete
-  const results::Folder found = results::load_folder(folder);
+  const results::Folder found = results::load_folder(folder, results::Steps::dropped);
   for (const results::TrialRecord& record : found.records) {
     if (!expected.contains(record.id)) {
       state.others += perhaps.contains(record.id) ? 0 : 1;

@@ -141,7 +141,7 @@ SweepStatus read_status(const std::string& folder) {
   status.lost_attempts = standing.lost;
   std::set<std::string> active;
   for (const auto& [id, owner] : standing.owners) active.insert(id);
-  const results::Folder found = results::load_folder(folder);
+  const results::Folder found = results::load_folder(folder, results::Steps::dropped);
   std::map<std::string, const results::TrialRecord*> records;
   for (const results::TrialRecord& record : found.records) records[record.id] = &record;
   const std::vector<std::string> held = status.queue.held();

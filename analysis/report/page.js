@@ -240,9 +240,12 @@ function columns() {
   return found;
 }
 
+// Of a cell; of a whole row where there is no column.
+const within = (trial, row, column) => indexOf(trial, "row") === row && (column === null || indexOf(trial, "column") === column);
+
 function matching() {
   return data.trials.filter((t) => {
-    if (state.cell && (indexOf(t, "row") !== state.cell.row || indexOf(t, "column") !== state.cell.column)) return false;
+    if (state.cell && !within(t, state.cell.row, state.cell.column)) return false;
     if (state.cell && state.cell.reported && !t.c) return false;
     if (state.words.length === 0) return true;
     const text = `${nameOf(t)} ${t.s} ${t.m || ""} ${t.i}`.toLowerCase();
@@ -257,6 +260,9 @@ function compare(a, b) {
   return finite(a) ? -1 : 1;
 }
 
+// A long name may go on in another line, after a full stop or before what follows it.
+const breakable = (name) => name.split(/(?<=\.)|(?=[_@])/).flatMap((part, i) => (i === 0 ? [part] : [make("wbr"), part]));
+
 function renderTrials() {
   const table = $("trial-table"), heads = columns(), found = matching();
   if (state.sort !== null && heads[state.sort]) {
@@ -264,7 +270,7 @@ function renderTrials() {
     found.sort((a, b) => compare(key(a), key(b)) * (state.down ? -1 : 1));
   }
   table.tHead.replaceChildren(make("tr", {}, ...heads.map((column, i) => {
-    const cell = make("th", { scope: "col" }, column.head);
+    const cell = make("th", { scope: "col" }, ...breakable(column.head));
     if (state.sort === i) cell.dataset.sort = state.down ? "-1" : "1";
     cell.addEventListener("click", () => { state.down = state.sort === i && !state.down; state.sort = i; renderTrials(); });
     return cell;
@@ -290,11 +296,12 @@ function renderTrials() {
   chip.append(button, other);
 }
 
-function showCell(row, column) {
+function showCell(row, column, candidates) {
   const of = (role) => data.trials.find((t) => indexOf(t, role) === (role === "row" ? row : column));
   const label = (trial, role) => data.axes.map((axis, i) => (axis.role === role ? labelOf(trial, i) : null)).filter((text) => text !== null).join(" / ");
-  const name = ["row", "column"].map((role) => label(of(role), role)).filter((text) => text !== "").join(" on ") || data.name;
-  const reported = data.trials.some((t) => t.c && indexOf(t, "row") === row && indexOf(t, "column") === column);
+  const roles = column === null ? ["row"] : ["row", "column"];
+  const name = roles.map((role) => label(of(role), role)).filter((text) => text !== "").join(" on ") || data.name;
+  const reported = !candidates && data.trials.some((t) => t.c && within(t, row, column));
   Object.assign(state, { cell: { row, column, name, reported }, words: [], shown: 200 });
   $("filter").value = "";
   renderTrials();
@@ -435,8 +442,8 @@ function closeTrial() {
 function wake() {
   wakeFigures();
   for (const button of document.querySelectorAll("button[data-cell]")) {
-    const [row, column] = button.dataset.cell.split(",").map(Number);
-    button.addEventListener("click", () => showCell(row, column));
+    const [row, column] = button.dataset.cell.split(",").map((place) => (place === "*" ? null : Number(place)));
+    button.addEventListener("click", () => showCell(row, column, "candidates" in button.dataset));
   }
   for (const button of document.querySelectorAll("button[data-trial]")) button.addEventListener("click", () => openTrial(button.dataset.trial));
   renderTrials();

@@ -149,7 +149,50 @@ class Report(Browser):
         self.open("about:blank")
         self.open(address)
         self.assertEqual(self.one("#drawer h2").text, title)
+
+        self.one("#drawer .close").click()
+        # So do the choice, to all that it was made of, and what is said of a whole row.
+        self.assertEqual([cell.text for cell in self.find("#chosen button")], [cell.text for cell in self.find("#chosen td")[1:3] + self.find("#chosen td")[4:6]])
+        self.click(self.find("#chosen button")[3])
+        self.assertEqual(len(self.find("#trial-table tbody tr")), 4, "two learning rates, two seeds")
+        self.assertIn("all candidates", self.one("#cell-filter").text)
+        row = self.find("#table button[data-cell='1,*']")
+        self.assertEqual(len(row), 2, "parameters and time of a step")
+        self.click(row[1])
+        self.assertEqual(len(self.find("#trial-table tbody tr")), 4, "two seeds of each of two tasks")
+        self.assertTrue(all(cell.text.startswith("Sel ") for cell in self.find("#trial-table tbody td:first-child")))
         self.no_errors()
+
+    def test_nothing_is_cut_off(self):
+        """A wide table folds its cells, on a screen and on paper; commands to rerun are lines."""
+        spec = sweep()
+        labels = ["compress", "fuzzy recall", "recall", "memorise", "noisy recall", "copying"]
+        spec["axes"].insert(1, {"name": "task", "role": "column", "points": [{"label": label, "set": {"task.group": group}} for label, group in
+                                                                             zip(labels, ["S2", "A3", "S3", "Z4", "Z5", "Z6"])]})
+        self.write("base.json", experiment(**{"train.steps": 4, "run.log_every": 1}))
+        self.write("sweep.json", spec)
+        self.make()
+        self.open_report()
+        self.assertRegex(self.one("#rerun + pre").text, r"\A(git checkout .*\n)*\./run +# builds\nphasor sweep .*\nphasor table out\nphasor report out --out report\.html\Z")
+        self.assertIn("\u00b1\u00a0", self.one("#table").get_property("textContent"))
+        fits = "const r = document.getElementById('table').getBoundingClientRect(); return r.right <= document.documentElement.clientWidth"
+        overflow = "const w = document.getElementById('table').parentElement; return w.scrollWidth - w.clientWidth"
+        self.assertLessEqual(self.browser.execute_script(overflow), 0)
+        try:
+            self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+            self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False})
+            self.assertTrue(self.browser.execute_script(fits), "on A4 with margins of 10 mm")
+        finally:
+            self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+            self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+        # Labels below panels side by side do not touch.
+        for figure in ("curves", "progress"):
+            for panel in self.browser.execute_script("return [...document.querySelectorAll('#' + arguments[0] + ' svg')].map((svg) => "
+                                                     "[...svg.querySelectorAll('.xaxis text')].map((t) => { const r = t.getBoundingClientRect(); return [r.top, r.left, r.right]; }))", figure):
+                for (top, _, right), (below, left, _) in zip(panel, panel[1:]):
+                    if abs(top - below) < 1:
+                        self.assertGreater(left, right + 3)
 
     def test_spec_is_whole(self):
         """What the page puts together from the common and the own is the spec of the record."""
