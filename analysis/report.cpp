@@ -29,13 +29,16 @@ std::string lines_escaped(const std::string& text) {
   return out + escaped(text.substr(from));
 }
 
-/// A line may end before "± 0.01", never within it.
+/// "0.91 ± 0.11 2/3 e": a line may end before the sign and after the deviation, nowhere else.
 std::string cell_text(const std::string& text) {
-  std::string out = escaped(text);
-  const std::string sign = "± ";
-  for (std::size_t at = out.find(sign); at != std::string::npos; at = out.find(sign, at)) {
-    out.replace(at, sign.size(), "±&nbsp;");
-  }
+  const std::string sign = " ± ";
+  const std::size_t found = text.find(sign);
+  if (found == std::string::npos) return escaped(text);
+  const std::size_t after = found + sign.size(), end = std::min(text.find(' ', after), text.size());
+  const std::string rest = text.substr(std::min(text.find_first_not_of(' ', end), text.size()));
+  std::string out = escaped(text.substr(0, found)) + " ±&nbsp;" + escaped(text.substr(after, end - after));
+  if (!rest.empty()) out += " ";
+  for (const char c : rest) out += c == ' ' ? std::string("&nbsp;") : escaped(std::string(1, c));
   return out;
 }
 

@@ -125,7 +125,7 @@ class Report(Browser):
         self.assertEqual(len(self.find("#heatmap .mark")), 4)
 
         # From a number to a trial in two clicks.
-        button = self.find("#table button[data-cell]")[3]
+        button = self.one("#table button[data-cell='1,1']")
         shown = button.text
         self.click(button)
         rows = self.find("#trial-table tbody tr")
