@@ -38,7 +38,11 @@ std::string cell_text(const std::string& text) {
   const std::string rest = text.substr(std::min(text.find_first_not_of(' ', end), text.size()));
   std::string out = escaped(text.substr(0, found)) + " ±&nbsp;" + escaped(text.substr(after, end - after));
   if (!rest.empty()) out += " ";
-  for (const char c : rest) out += c == ' ' ? std::string("&nbsp;") : escaped(std::string(1, c));
+  for (std::size_t at = 0; at < rest.size();) {
+    const std::size_t space = std::min(rest.find(' ', at), rest.size());
+    out += escaped(rest.substr(at, space - at)) + (space < rest.size() ? "&nbsp;" : "");
+    at = space + 1;
+  }
   return out;
 }
 
