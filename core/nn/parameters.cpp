@@ -38,6 +38,12 @@ Tensor Parameter::operator()() const {
   return value;
 }
 
+Tensor Table::operator()() const {
+  if (store_ == nullptr) return {};
+  PHASOR_CHECK(store_->tables_, "tables are filled before the first forward pass");
+  return Tensor::borrow(store_->tables_.as<double>() + offset_, Dtype::f64, {count_});
+}
+
 Parameter ParameterStore::declare(std::string name, Shape shape, Init init, bool frozen, bool decays) {
   PHASOR_CHECK(!flat_, "parameters are declared before they are allocated");
   PHASOR_CHECK(find(name) == nullptr, "two parameters are called " + name);
@@ -53,6 +59,16 @@ Parameter ParameterStore::declare(std::string name, Shape shape, Init init, bool
   handle.frozen_ = frozen;
   size_ += entry.count();
   entries_.push_back(std::move(entry));
+  return handle;
+}
+
+Table ParameterStore::table(const std::vector<double>& values) {
+  PHASOR_CHECK(!flat_, "tables are declared before parameters are allocated");
+  Table handle;
+  handle.store_ = this;
+  handle.offset_ = static_cast<std::int64_t>(table_values_.size());
+  handle.count_ = static_cast<std::int64_t>(values.size());
+  table_values_.insert(table_values_.end(), values.begin(), values.end());
   return handle;
 }
 
@@ -90,6 +106,9 @@ void ParameterStore::allocate(Dtype dtype, Device* device) {
   PHASOR_CHECK(!flat_, "parameters are allocated once");
   arena_.emplace(device);
   flat_ = Tensor(*arena_, dtype, {size_});
+  const auto count = static_cast<std::int64_t>(table_values_.size());
+  tables_ = Tensor(*arena_, Dtype::f64, {count});
+  put(device, Tensor::borrow(table_values_.data(), Dtype::f64, {count}), tables_);
 }
 
 Tensor ParameterStore::value(const ParameterEntry& entry) const {

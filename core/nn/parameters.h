@@ -63,6 +63,20 @@ class Parameter {
   bool frozen_ = false;
 };
 
+/// Handle of numbers that no one trains and no checkpoint keeps, because the options give them: frequencies, decays.
+class Table {
+ public:
+  Table() = default;
+  explicit operator bool() const { return store_ != nullptr; }
+  /// [count], f64 in both precisions, in the memory that the parameters are in; empty for a handle that was never set.
+  Tensor operator()() const;
+
+ private:
+  friend class ParameterStore;
+  const ParameterStore* store_ = nullptr;
+  std::int64_t offset_ = 0, count_ = 0;
+};
+
 /// All parameters of a model in one flat buffer. First everything is declared (cheap: sizes and names only), then
 /// `allocate` and `initialise` make the values.
 class ParameterStore {
@@ -72,6 +86,7 @@ class ParameterStore {
   ParameterStore& operator=(const ParameterStore&) = delete;
 
   Parameter declare(std::string name, Shape shape, Init init, bool frozen, bool decays);
+  Table table(const std::vector<double>& values);
   /// Matrices that were declared one after the other and share the inner size, as one [sum of rows, inner]; or vectors
   /// (biases), as one.
   static Parameter stack(const std::vector<Parameter>& parts);
@@ -94,10 +109,13 @@ class ParameterStore {
 
  private:
   friend class Parameter;
+  friend class Table;
   std::vector<ParameterEntry> entries_;
   std::int64_t size_ = 0;
   std::optional<Arena> arena_;  // from allocate() on
   Tensor flat_;
+  std::vector<double> table_values_;  // of all tables
+  Tensor tables_;                     // the same numbers, f64
 };
 
 /// Which parameters `optimizer.decay: tagged` exempts: A_log, D, scalars, biases, norm weights (layers.md 2).
@@ -117,6 +135,7 @@ class ParameterScope {
   Parameter zeros(std::string_view name, Shape shape) const;
   Parameter ones(std::string_view name, Shape shape) const;
   Parameter add(std::string_view name, Shape shape, Init init, bool frozen = false) const;
+  Table table(const std::vector<double>& values) const { return store_->table(values); }
 
  private:
   ParameterStore* store_;

@@ -27,10 +27,11 @@ class Octaves final : public phasor::Encoding {  // rename
   // One per layer. Parameters are declared here; their names in a checkpoint are layers.<i>.encoding.<name>.
   Octaves(const Options& options, const phasor::MixerShape& shape, const phasor::ParameterScope& scope)
       : q_norm_(scope.ones("q_norm.weight", {shape.key_dim})), k_norm_(scope.ones("k_norm.weight", {shape.key_dim})) {
+    std::vector<double> frequencies;
     for (std::int64_t i = 0; i < shape.key_dim / 2; ++i) {
-      frequencies_.push_back(i == 0 ? 1.0 : frequencies_.back() / options.ratio);
+      frequencies.push_back(i == 0 ? 1.0 : frequencies.back() / options.ratio);
     }
-    table_ = phasor::Tensor::borrow(frequencies_.data(), phasor::Dtype::f64, {shape.key_dim / 2});
+    frequencies_ = scope.table(frequencies);  // numbers that are not trained, where the parameters are
   }
 
   // Where position enters; only the method of this hook is called.
@@ -42,7 +43,7 @@ class Octaves final : public phasor::Encoding {  // rename
   phasor::QueryKey on_query_key(phasor::Tape& tape, phasor::QueryKey qk, const phasor::Tensor& /*x*/,
                                 const phasor::SequenceContext& context, phasor::State*) const override {
     const auto first = context.starts ? 0 : context.offset;  // packed rows say themselves where they begin
-    const auto angle = phasor::ops::position_angles(tape, table_, first, qk.q.size(1), context.starts);
+    const auto angle = phasor::ops::position_angles(tape, frequencies_(), first, qk.q.size(1), context.starts);
     const auto q = phasor::ops::rms_norm(tape, qk.q, q_norm_(), 1e-6);
     const auto k = phasor::ops::rms_norm(tape, qk.k, k_norm_(), 1e-6);
     const auto rotated = phasor::ops::rotate_pairs(tape, q, k, angle, phasor::ops::PairLayout::half_split);
@@ -51,8 +52,7 @@ class Octaves final : public phasor::Encoding {  // rename
 
  private:
   phasor::Parameter q_norm_, k_norm_;  // [key_dim]
-  std::vector<double> frequencies_;    // [key_dim / 2], radians per token
-  phasor::Tensor table_;               // the same numbers as an op takes them
+  phasor::Table frequencies_;          // [key_dim / 2], radians per token
 };
 
 }  // namespace

@@ -46,13 +46,27 @@ std::size_t whole_pages(std::size_t bytes) { return (bytes + page - 1) / page * 
 
 }  // namespace
 
-/// All memory of the device is open while one is there.
-class EmulatedDevice::Access {
+/// Work of the device: what runs while one is there has its memory, and may be given addresses of no other.
+class EmulatedDevice::Access final : public emulation::Memory {
  public:
-  explicit Access(const EmulatedDevice& device) : device_(device) { device_.protect(PROT_READ | PROT_WRITE); }
-  ~Access() { device_.protect(PROT_NONE); }
+  explicit Access(const EmulatedDevice& device) : device_(device) { emulation::set_memory(this); }
+  ~Access() { emulation::set_memory(nullptr); }
   Access(const Access&) = delete;
   Access& operator=(const Access&) = delete;
+
+  bool holds(std::uintptr_t address) const override {
+    auto* place = reinterpret_cast<std::byte*>(address);
+    const auto next = device_.blocks_.upper_bound(place);
+    const auto& scratch = device_.scratch_;
+    return (next != device_.blocks_.begin() && place <= std::prev(next)->first + std::prev(next)->second) ||
+           (place >= scratch.data() && place <= scratch.data() + scratch.size());
+  }
+  void open(bool on) const override {
+    for (const auto& [begin, bytes] : device_.blocks_) mprotect(begin, bytes, on ? PROT_READ | PROT_WRITE : PROT_NONE);
+  }
+  void check(const void* address, std::size_t bytes, const char* what) const {
+    PHASOR_CHECK(bytes == 0 || holds(reinterpret_cast<std::uintptr_t>(address)), what);
+  }
 
  private:
   const EmulatedDevice& device_;
@@ -68,10 +82,6 @@ EmulatedDevice::~EmulatedDevice() {
 }
 
 void EmulatedDevice::set_order(unsigned order) { emulation::set_order(order); }
-
-void EmulatedDevice::protect(int access) const {
-  for (const auto& [begin, bytes] : blocks_) mprotect(begin, bytes, access);
-}
 
 /// A block ends where the page behind it begins.
 void* EmulatedDevice::allocate(std::size_t bytes) {
@@ -90,23 +100,25 @@ void EmulatedDevice::release(void* data) {
 }
 
 void EmulatedDevice::copy_in(void* to, const void* from, std::size_t bytes) {
+  const Access access(*this);
+  access.check(to, bytes, "a copy to the device goes to its memory");
   const auto* first = static_cast<const std::byte*>(from);
-  emulation::enqueue([this, to, kept = std::vector<std::byte>(first, first + bytes)] {
-    const Access access(*this);
-    std::memcpy(to, kept.data(), kept.size());
-  });
+  emulation::enqueue(
+      [to, kept = std::vector<std::byte>(first, first + bytes)] { std::memcpy(to, kept.data(), kept.size()); });
 }
 
 void EmulatedDevice::copy_out(void* to, const void* from, std::size_t bytes) {
   const Access access(*this);
+  access.check(from, bytes, "a copy from the device comes from its memory");
+  access.open(true);
   std::memcpy(to, from, bytes);
+  access.open(false);
 }
 
 void EmulatedDevice::fill(void* to, unsigned char byte, std::size_t bytes) {
-  emulation::enqueue([=, this] {
-    const Access access(*this);
-    std::memset(to, byte, bytes);
-  });
+  const Access access(*this);
+  access.check(to, bytes, "memory that is filled is the device's");
+  emulation::enqueue([=] { std::memset(to, byte, bytes); });
 }
 
 void EmulatedDevice::run(const void* kernel, const char* name, Dtype dtype, const void* args) {
@@ -115,6 +127,7 @@ void EmulatedDevice::run(const void* kernel, const char* name, Dtype dtype, cons
   // The beginning is where a kernel would read what it did not write.
   std::memset(scratch_.data(), 0xff, std::min<std::size_t>(scratch_.size(), 1 << 16));
   running = name;
+  ++launches_;
   try {
     kernels_.run(kernel, dtype, {nullptr, nullptr, scratch_.data(), scratch_.size()}, args);
   } catch (const InternalError& error) {
@@ -132,7 +145,7 @@ std::shared_ptr<void> EmulatedDevice::end_capture() {
 
 void EmulatedDevice::replay(void* captured) {
   const Access access(*this);
-  for (const auto& work : *static_cast<std::vector<std::function<void()>>*>(captured)) work();
+  for (const auto& work : *static_cast<std::vector<std::function<void()>>*>(captured)) emulation::enqueue(work);
 }
 
 namespace cuda {
@@ -142,6 +155,7 @@ template <class T>
 void products(ProductPrecision precision, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
               std::int64_t k, const T* a, std::int64_t lda, std::int64_t step_a, const T* b, std::int64_t ldb,
               std::int64_t step_b, bool accumulate, T* c, std::int64_t ldc, std::int64_t step_c, std::int64_t count) {
+  for (const T* operand : {a, b, static_cast<const T*>(c)}) emulation::check_argument(operand);
   emulation::enqueue([=] {
     for (std::int64_t i = 0; i < count; ++i)
       phasor::gemm(precision, transpose_a, transpose_b, m, n, k, T(1), a + i * step_a, lda, b + i * step_b, ldb,

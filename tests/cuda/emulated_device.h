@@ -9,7 +9,8 @@ namespace phasor {
 
 /// A device whose kernels are those of every cuda.cu, run by tests/cuda/emulation.h. Its memory is memory of the
 /// process that only kernels and copies can touch: elsewhere, and beyond the end of a block, it is closed, and touching
-/// it ends the process with a line that names the kernel. Matrix products are those of the processor.
+/// it ends the process with a line that names the kernel. Kernels are given addresses of this memory only: one of the
+/// host's is an error, as on a device. Matrix products are those of the processor.
 class EmulatedDevice : public Device {
  public:
   explicit EmulatedDevice(std::size_t scratch_bytes = 16 << 20);
@@ -17,6 +18,8 @@ class EmulatedDevice : public Device {
 
   /// See emulation::set_order. Kernels without races give the same bits in every order.
   void set_order(unsigned order);
+  /// Kernels asked for so far.
+  std::int64_t launches() const { return launches_; }
 
   std::string name() const override { return "emulation"; }
   void* allocate(std::size_t bytes) override;
@@ -34,11 +37,11 @@ class EmulatedDevice : public Device {
 
  private:
   class Access;
-  void protect(int access) const;
 
   cuda::Kernels kernels_;
   std::map<std::byte*, std::size_t> blocks_;  // pages of a block, without the one behind it
   std::vector<std::byte> scratch_;
+  std::int64_t launches_ = 0;
 };
 
 }  // namespace phasor

@@ -342,6 +342,27 @@ void Machine::stuck() const {
 }
 
 std::optional<std::vector<std::function<void()>>> captured;
+const Memory* memory = nullptr;  // one thread at a time has a device (thread-local variables are shared memory here)
+
+/// The memory of the device is open while one is there.
+class Opening {
+ public:
+  Opening() {
+    if (memory != nullptr) memory->open(true);
+  }
+  ~Opening() {
+    if (memory != nullptr) memory->open(false);
+  }
+  Opening(const Opening&) = delete;
+  Opening& operator=(const Opening&) = delete;
+};
+
+/// Whether the process has a page there. Most numbers are no addresses, and most of the others are the device's.
+bool is_mapped(std::uintptr_t address) {
+  constexpr std::uintptr_t lowest = 1 << 16, end = std::uintptr_t{1} << 47;
+  return address >= lowest && address < end &&
+         msync(reinterpret_cast<void*>(address & ~(page - 1)), page, MS_ASYNC) == 0;
+}
 
 }  // namespace
 
@@ -357,11 +378,25 @@ std::uint64_t warp(WarpKind kind, unsigned mask, std::uint64_t bits, unsigned so
 unsigned lane() { return machine().current() % warp_size; }
 std::byte* dynamic_shared() { return machine().shared(); }
 
+void set_memory(const Memory* of_device) { memory = of_device; }
+
+void check_addresses(const void* argument, std::size_t bytes) {
+  if (memory == nullptr) return;
+  for (std::size_t at = 0; at + sizeof(std::uintptr_t) <= bytes; at += sizeof(std::uintptr_t)) {
+    std::uintptr_t word = 0;
+    std::memcpy(&word, static_cast<const std::byte*>(argument) + at, sizeof word);
+    PHASOR_CHECK(memory->holds(word) || !is_mapped(word),
+                 fmt::format("byte {} of an argument is the address {:#x} of memory of the host", at, word));
+  }
+}
+
 void enqueue(std::function<void()> work) {
-  if (captured)
+  if (captured) {
     captured->push_back(std::move(work));
-  else
-    work();
+    return;
+  }
+  const Opening opening;
+  work();
 }
 void begin_capture() { captured.emplace(); }
 std::vector<std::function<void()>> end_capture() {

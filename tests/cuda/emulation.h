@@ -57,6 +57,27 @@ using Where = std::source_location;
 /// The order in which threads and blocks run: 0 upwards, 1 downwards, others shuffled by this number.
 void set_order(unsigned order);
 
+/// Memory of a device, of which kernels may be given addresses and of no other.
+class Memory {
+ public:
+  virtual bool holds(std::uintptr_t address) const = 0;
+  /// Whether it can be touched.
+  virtual void open(bool on) const = 0;
+
+ protected:
+  ~Memory() = default;
+};
+/// From now on work is on this, which is open while it runs; null: on all that the process has.
+void set_memory(const Memory* memory);
+/// Throws InternalError when an argument of a kernel, `bytes` of it, holds an address of memory of the host.
+void check_addresses(const void* argument, std::size_t bytes);
+
+template <class T>
+void check_argument(T argument) {
+  __builtin_clear_padding(&argument);
+  check_addresses(&argument, sizeof argument);
+}
+
 /// Work joins the queue: runs now, or is kept while a capture is on.
 void enqueue(std::function<void()> work);
 /// Between these `enqueue` keeps.
@@ -176,6 +197,7 @@ template <class... Parameters>
 void start(const Queue&, dim3 grid, dim3 threads, std::size_t shared, void (*kernel)(Parameters...),
            std::type_identity_t<Parameters>... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  (emulation::check_argument(args), ...);
   emulation::enqueue([=] {
     emulation::run_grid(grid, threads, shared, reinterpret_cast<const void*>(kernel), [&] { kernel(args...); });
   });

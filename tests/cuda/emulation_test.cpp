@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <string>
 #include <vector>
 
 #include "core/cuda/reduce.h"
 #include "core/graph/accumulate.h"
+#include "core/optim/kernel.h"
 #include "tests/cuda/emulated_device.h"
 
 namespace phasor {
@@ -189,6 +191,35 @@ TEST(EmulatedDevice, MemoryIsClosedToTheHost) {
   EXPECT_EQ(back, 1.0f);
   EXPECT_DEATH(*memory = 2.0f, "the host touched memory of the device");
   device.release(memory);
+}
+
+std::string problem_with_copy(EmulatedDevice& device, const Tensor& from, const Tensor& to) {
+  try {
+    copy(Stream{Dtype::f64, nullptr, false, &device}, from, to);
+  } catch (const InternalError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A device would end the run there, or read what it should not.
+TEST(EmulatedDevice, MemoryOfTheHostIsNoOperand) {
+  EmulatedDevice device;
+  Arena arena(&device);
+  std::vector<double> table(3, 1.0);  // of a mixer, say
+  const Tensor host = Tensor::borrow(table.data(), Dtype::f64, {3}), there(arena, Dtype::f64, {3});
+  const Tensor other(arena, Dtype::f64, {3});
+  EXPECT_EQ(problem_with_copy(device, there, other), "");
+  for (const std::string& problem : {problem_with_copy(device, host, there), problem_with_copy(device, there, host)}) {
+    EXPECT_NE(problem.find("copy: "), std::string::npos) << problem;
+    EXPECT_NE(problem.find("memory of the host"), std::string::npos) << problem;
+  }
+  EXPECT_THROW(device.copy_in(table.data(), table.data(), 8), InternalError);
+  EXPECT_THROW(device.copy_out(table.data(), table.data(), 8), InternalError);
+  EXPECT_THROW(device.fill(table.data(), 0, 8), InternalError);
+  double sum = 0.0;
+  EXPECT_THROW(launch(Stream{Dtype::f64, nullptr, false, &device}, sum_squares, {there.view(), 3, &sum}, {0.0, 0}),
+               InternalError);
 }
 
 TEST(EmulatedDevice, CapturesAndReplays) {

@@ -85,6 +85,20 @@ TEST(CudaAttention, TakesTheBatchInPiecesWhereScratchMemoryIsShort) {
   EXPECT_EQ(found, 2);
 }
 
+// Sums of runs for pieces of 32 tokens have no room in double; of 128 they do.
+TEST(CudaEmbedding, TakesLongerPiecesWhereScratchMemoryIsShort) {
+  use_one_thread_for_gemm();
+  constexpr std::size_t sorted = 4 * (2 * 2100 + 3 * 256);
+  EmulatedDevice device(cuda::sums_bytes + sorted + 1000);
+  int found = 0;
+  for (const auto& [room, op] : covered_cases()) {
+    if (op.name != "embedding_long_runs") continue;
+    ++found;
+    for (const std::string& fault : check_case_on(device, op, [](int) {})) ADD_FAILURE() << op.name << ": " << fault;
+  }
+  EXPECT_EQ(found, 1);
+}
+
 TEST(CudaRooms, EveryRoomHasKernels) {
   std::string missing;
   for (const auto& [room, cases] : cases_by_room())

@@ -22,7 +22,7 @@ std::unique_ptr<Encoding> make(const EncodingChoice& choice, const MixerShape& s
 }
 
 /// `context`: the piece begins at `offset`; otherwise the encoding itself is told to start counting there.
-Results rotate(const GoldenFile& file, Dtype dtype, bool context) {
+Results rotate(const GoldenFile& file, const Stream& stream, bool context) {
   const std::int64_t offset = file.options.find("offset")->as_integer();
   Json description = file.options;
   description["type"] = "rope";
@@ -30,9 +30,9 @@ Results rotate(const GoldenFile& file, Dtype dtype, bool context) {
   const MixerShape shape = mixer_shape(file, file.inputs.at("q").dims[2] * file.inputs.at("q").dims[3]);
   ParameterStore store;
   const auto encoding = make(choose_encoding(description), shape, store);
-  fill_parameters(store, file, dtype);
+  fill_parameters(store, file, stream);
 
-  Pass pass(file, dtype, &store);
+  Pass pass(file, stream, &store);
   const QueryKey in{pass.leaf("q"), pass.leaf("k")};
   const QueryKey out = encoding->on_query_key(pass.tape(), in, {}, {context ? offset : 0, true}, nullptr);
   pass.output("q_rot", out.q);
@@ -42,8 +42,8 @@ Results rotate(const GoldenFile& file, Dtype dtype, bool context) {
   return results;
 }
 
-std::vector<Results> run_rope(const GoldenFile& file, Dtype dtype) {
-  return {rotate(file, dtype, true), rotate(file, dtype, false)};
+std::vector<Results> run_rope(const GoldenFile& file, const Stream& stream) {
+  return {rotate(file, stream, true), rotate(file, stream, false)};
 }
 
 /// Names of what a piece hands to the next one: ours, and in the file before and after.
@@ -55,19 +55,19 @@ constexpr Carried carried[] = {{"phase", "phase0", "phase_out", true},
                                {"phi_conv", "conv_state", "conv_state_out"},
                                {"phi_raw", "raw0", "raw_out"}};
 
-std::vector<Results> run_selective_rope(const GoldenFile& file, Dtype dtype) {
+std::vector<Results> run_selective_rope(const GoldenFile& file, const Stream& stream) {
   ParameterStore store;
   const MixerShape shape = mixer_shape(file, file.options.find("model_dim")->as_integer());
   const auto encoding = make(choose_selective_rope(file.options), shape, store);
-  fill_parameters(store, file, dtype);
+  fill_parameters(store, file, stream);
   check_frozen_start(store, file);
 
-  Pass pass(file, dtype, &store);
+  Pass pass(file, stream, &store);
   const bool cached = file.options.find("cached")->as_bool();
   State state;
   for (const Carried& part : carried)
     if (file.inputs.contains(part.before))
-      state.set(part.name, pass.leaf(part.before, part.always_double ? Dtype::f64 : dtype));
+      state.set(part.name, pass.leaf(part.before, part.always_double ? Dtype::f64 : stream.dtype));
   const QueryKey in{pass.leaf("q"), pass.leaf("k")};
   const QueryKey out = encoding->on_query_key(pass.tape(), in, pass.leaf("x"), {0, true}, cached ? &state : nullptr);
   pass.output("q_rot", out.q);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <map>
@@ -10,50 +9,11 @@
 #include <tuple>
 
 #include "core/ops/gemm.h"
-#include "tests/golden/units.h"
+#include "tests/golden/trials.h"
 
 namespace phasor::golden {
 
-const UnitTable& units() {
-  static const UnitTable table = [] {
-    UnitTable all;
-    add_ops(all);
-    add_encodings(all);
-    add_layers(all);
-    add_models(all);
-    add_optimisers(all);
-    return all;
-  }();
-  return table;
-}
-
 namespace {
-
-GoldenFile load(const std::string& name) { return read_golden(golden_folder() + "/" + name + ".h5"); }
-
-struct Trial {
-  std::string file;
-  std::optional<Dtype> dtype;  // not set: a unit that the harness does not know
-};
-
-std::string name_of_trial(const Trial& trial) {
-  return trial.dtype ? trial.file + "_" + name_of(*trial.dtype) : trial.file;
-}
-void PrintTo(const Trial& trial, std::ostream* out) { *out << name_of_trial(trial); }
-
-std::vector<Trial> trials() {
-  std::vector<Trial> all;
-  for (const std::string& name : golden_names(golden_folder())) {
-    const auto unit = units().find(unit_of(name));
-    if (unit == units().end()) {
-      all.push_back({name, std::nullopt});
-      continue;
-    }
-    all.push_back({name, Dtype::f64});
-    if (unit->second.single) all.push_back({name, Dtype::f32});
-  }
-  return all;
-}
 
 /// Worst errors of a run, per unit and precision, shown at the end.
 struct Tally {
@@ -76,9 +36,6 @@ class Summary : public testing::Environment {
 };
 [[maybe_unused]] const testing::Environment* const summary = testing::AddGlobalTestEnvironment(new Summary);
 
-/// The folder is somebody's own selection, not the project's: there cases may be missing or unknown.
-bool is_selection() { return std::getenv("PHASOR_GOLDEN") != nullptr; }
-
 class Golden : public testing::TestWithParam<Trial> {};
 
 TEST_P(Golden, Agrees) {
@@ -94,7 +51,7 @@ TEST_P(Golden, Agrees) {
   Tally& tally = tallies()[file.unit + " " + name_of(*trial.dtype)];
   ++tally.cases;
   ++tally.failed;  // taken back at the end
-  for (const Results& results : unit.run(file, *trial.dtype)) {
+  for (const Results& results : unit.run(file, Stream{*trial.dtype})) {
     const Verdict verdict = compare(file, results, tolerance_of(file, *trial.dtype));
     tally.worst = std::max(tally.worst, verdict.worst);
     for (const std::string& fault : verdict.faults) ADD_FAILURE() << fault;
@@ -161,7 +118,7 @@ TEST_P(PlantedFault, IsFound) {
   }
   const GoldenFile file = load(name);
   const Tolerance tolerance = tolerance_of(file, dtype);
-  for (const Results& results : units().at(file.unit).run(file, dtype)) {
+  for (const Results& results : units().at(file.unit).run(file, Stream{dtype})) {
     ASSERT_TRUE(compare(file, results, tolerance).faults.empty());
     plant(file, &GoldenFile::outputs, "output", tolerance.outputs, results, tolerance);
     plant(file, &GoldenFile::grads, "gradient of", tolerance.grads, results, tolerance);

@@ -20,7 +20,7 @@ struct Layer {
   std::unique_ptr<Encoding> encoding;
 };
 
-std::unique_ptr<Layer> make_layer(const GoldenFile& file, Dtype dtype, const BackboneChoice& backbone,
+std::unique_ptr<Layer> make_layer(const GoldenFile& file, const Stream& stream, const BackboneChoice& backbone,
                                   const EncodingChoice& encoding, double norm_eps) {
   const Json& options = file.options;
   const std::int64_t dim = options.find("hidden_size")->as_integer();
@@ -32,52 +32,52 @@ std::unique_ptr<Layer> make_layer(const GoldenFile& file, Dtype dtype, const Bac
   layer->mixer = backbone.plugin->make(*backbone.options, dim, norm_eps, {layer->store, "", 0.02});
   layer->encoding = encoding.plugin->make(*encoding.options, shape, {layer->store, "rotary", 0.02});
   PHASOR_CHECK(contains(backbone.plugin->offers(*backbone.options), layer->encoding->hook()), "the pair fits");
-  fill_parameters(layer->store, file, dtype);
+  fill_parameters(layer->store, file, stream);
   return layer;
 }
 
 using Choose = BackboneChoice (*)(const Json& options);
 
 template <Choose choose>
-std::unique_ptr<Layer> make_recurrent_layer(const GoldenFile& file, Dtype dtype) {
-  return make_layer(file, dtype, choose(file.options), choose_encoding(*file.options.find("position_embedding")),
+std::unique_ptr<Layer> make_recurrent_layer(const GoldenFile& file, const Stream& stream) {
+  return make_layer(file, stream, choose(file.options), choose_encoding(*file.options.find("position_embedding")),
                     file.options.find("norm_eps")->as_number());
 }
 
-std::vector<Results> run_whole(const GoldenFile& file, Dtype dtype, const Layer& layer) {
-  Pass pass(file, dtype, &layer.store);
+std::vector<Results> run_whole(const GoldenFile& file, const Stream& stream, const Layer& layer) {
+  Pass pass(file, stream, &layer.store);
   pass.output("y", layer.mixer->forward(pass.tape(), pass.leaf("x"), *layer.encoding, {0, true}, nullptr));
   return {pass.finish()};
 }
 
 template <Choose choose>
-std::vector<Results> run_recurrent_layer(const GoldenFile& file, Dtype dtype) {
-  return run_whole(file, dtype, *make_recurrent_layer<choose>(file, dtype));
+std::vector<Results> run_recurrent_layer(const GoldenFile& file, const Stream& stream) {
+  return run_whole(file, stream, *make_recurrent_layer<choose>(file, stream));
 }
 
-std::vector<Results> run_layer_attention(const GoldenFile& file, Dtype dtype) {
+std::vector<Results> run_layer_attention(const GoldenFile& file, const Stream& stream) {
   constexpr double unused = 1.0;  // its query and key norms have an eps of their own
-  return run_whole(file, dtype, *make_layer(file, dtype, choose_transformer(file.options),
+  return run_whole(file, stream, *make_layer(file, stream, choose_transformer(file.options),
                                             choose_transformer_encoding(file.options), unused));
 }
 
-std::vector<Results> run_layer_fox(const GoldenFile& file, Dtype dtype) {
+std::vector<Results> run_layer_fox(const GoldenFile& file, const Stream& stream) {
   constexpr double unused = 1.0;
-  return run_whole(file, dtype, *make_layer(file, dtype, choose_fox(file.options),
+  return run_whole(file, stream, *make_layer(file, stream, choose_fox(file.options),
                                             choose_transformer_encoding(file.options), unused));
 }
 
 template <BackboneChoice (*choose)(const Json&)>
-std::vector<Results> run_layer(const GoldenFile& file, Dtype dtype) {
-  return run_whole(file, dtype, *make_layer(file, dtype, choose(file.options), choose_fixed_encoding(file.options),
+std::vector<Results> run_layer(const GoldenFile& file, const Stream& stream) {
+  return run_whole(file, stream, *make_layer(file, stream, choose(file.options), choose_fixed_encoding(file.options),
                                             file.options.find("norm_eps")->as_number()));
 }
 
 /// Runs a layer over pieces of x and keeps what a decoder would.
 class Decoder {
  public:
-  Decoder(const GoldenFile& file, const Layer& layer, Dtype dtype)
-      : file_(file), layer_(layer), x_(file.inputs.at("x")), tape_(arena_, {dtype, nullptr}, false) {
+  Decoder(const GoldenFile& file, const Layer& layer, const Stream& stream)
+      : file_(file), layer_(layer), x_(file.inputs.at("x")), arena_(stream.device), tape_(arena_, stream, false) {
     arena_.poison(true);
     outputs_ = {x_.dims, std::vector<double>(x_.values.size(), std::nan(""))};
   }
@@ -91,9 +91,9 @@ class Decoder {
     for (std::int64_t b = 0; b < batch; ++b)
       piece.insert(piece.end(), x_.values.begin() + place(b), x_.values.begin() + place(b) + length * dim);
     const Tensor x = tape_.empty({batch, length, dim});
-    fill(x, piece);
+    fill(tape_.stream(), x, piece);
     const Tensor y = layer_.mixer->forward(tape_, x, *layer_.encoding, {begin, false}, &state_);
-    const std::vector<double> values = read(y).values;
+    const std::vector<double> values = read(tape_.stream(), y).values;
     for (std::int64_t b = 0; b < batch; ++b)
       std::copy_n(values.begin() + b * length * dim, length * dim, outputs_.values.begin() + place(b));
   }
@@ -109,7 +109,7 @@ class Decoder {
         for (std::size_t i = 0; i < values.size(); i += static_cast<std::size_t>(numbers.dims.back()))
           values[i] = std::numeric_limits<double>::quiet_NaN();
       const Tensor value = tape_.empty(shape_of(numbers.dims), ours == "phase" ? Dtype::f64 : tape_.dtype());
-      fill(value, values);
+      fill(tape_.stream(), value, values);
       state_.set(ours, value);
     }
   }
@@ -117,7 +117,7 @@ class Decoder {
   /// Writes the states down under the names that the file gives them.
   void note(Results& results, const std::string& suffix) const {
     for (const auto& [name, value] : state_.entries()) {
-      Numbers numbers = read(value);
+      Numbers numbers = read(tape_.stream(), value);
       const auto want = file_.outputs.find(name + suffix);
       if (name.ends_with("_conv") && want != file_.outputs.end() && want->second.dims == numbers.dims)
         for (std::size_t i = 0; i < numbers.values.size(); i += static_cast<std::size_t>(numbers.dims.back()))
@@ -138,15 +138,15 @@ class Decoder {
 };
 
 template <Choose choose>
-std::vector<Results> run_decode(const GoldenFile& file, Dtype dtype) {
-  const auto layer = make_recurrent_layer<choose>(file, dtype);
+std::vector<Results> run_decode(const GoldenFile& file, const Stream& stream) {
+  const auto layer = make_recurrent_layer<choose>(file, stream);
   const std::int64_t split = file.options.find("split")->as_integer(), time = file.inputs.at("x").dims[1];
   const std::string at_split = "_at_split", at_end = "_at_end";
 
   // Two pieces: the prefix, then the rest.
   Results pieces;
   pieces.what = "two pieces";
-  Decoder in_pieces(file, *layer, dtype);
+  Decoder in_pieces(file, *layer, stream);
   in_pieces.feed(0, split);
   in_pieces.note(pieces, at_split);
   in_pieces.feed(split, time);
@@ -156,7 +156,7 @@ std::vector<Results> run_decode(const GoldenFile& file, Dtype dtype) {
   // The prefix as one piece, then one token at a time from the states of the file.
   Results resumed;
   resumed.what = "resumed from the file's states";
-  Decoder from_file(file, *layer, dtype);
+  Decoder from_file(file, *layer, stream);
   from_file.feed(0, split);
   from_file.note(resumed, at_split);
   from_file.resume(at_split);
@@ -167,7 +167,7 @@ std::vector<Results> run_decode(const GoldenFile& file, Dtype dtype) {
   // One token at a time from the start.
   Results tokens;
   tokens.what = "token by token";
-  Decoder by_token(file, *layer, dtype);
+  Decoder by_token(file, *layer, stream);
   for (std::int64_t t = 0; t < time; ++t) {
     if (t == split) by_token.note(tokens, at_split);
     by_token.feed(t, t + 1);
@@ -178,7 +178,7 @@ std::vector<Results> run_decode(const GoldenFile& file, Dtype dtype) {
   // The whole sequence as one piece; the states at the split are those of the prefix.
   Results whole;
   whole.what = "one piece";
-  Decoder at_once(file, *layer, dtype);
+  Decoder at_once(file, *layer, stream);
   at_once.feed(0, time);
   for (const auto& [name, numbers] : pieces.outputs)
     if (name.ends_with(at_split)) whole.outputs[name] = numbers;

@@ -31,7 +31,7 @@ const std::map<std::string, BackboneChoice (*)(const Json&)>& choosers() {
   return all;
 }
 
-std::unique_ptr<Fitted> make_model(const GoldenFile& file, Dtype dtype) {
+std::unique_ptr<Fitted> make_model(const GoldenFile& file, const Stream& stream) {
   const Json& from = file.options;
   ModelOptions options;
   options.dim = from.find("hidden_size")->as_integer();
@@ -56,14 +56,14 @@ std::unique_ptr<Fitted> make_model(const GoldenFile& file, Dtype dtype) {
     data.max_time = positions->second.dims[0];
   }
   fitted->model = std::make_unique<Model>(options, data, choice, fitted->store);
-  fill_parameters(fitted->store, file, dtype);
+  fill_parameters(fitted->store, file, stream);
   if (autoencoder) check_frozen_start(fitted->store, file);
   return fitted;
 }
 
-std::vector<Results> run_model(const GoldenFile& file, Dtype dtype) {
-  const auto fitted = make_model(file, dtype);
-  Pass pass(file, dtype, &fitted->store);
+std::vector<Results> run_model(const GoldenFile& file, const Stream& stream) {
+  const auto fitted = make_model(file, stream);
+  Pass pass(file, stream, &fitted->store);
   const Tensor hidden = fitted->model->hidden(pass.tape(), pass.indices("ids"), {0, true});
   const Tensor logits = fitted->model->head(pass.tape(), hidden);
   pass.output("logits", logits);
@@ -72,8 +72,8 @@ std::vector<Results> run_model(const GoldenFile& file, Dtype dtype) {
   const Tensor rows = ops::cross_entropy(pass.tape(), logits.reshape({targets.size(), logits.size(-1)}),
                                          targets.reshape({targets.size()}));
   double sum = 0.0, scored = 0.0;
-  for (const double loss : read(rows).values) sum += loss;
-  for (const double target : read(targets).values) scored += target >= 0.0 ? 1.0 : 0.0;
+  for (const double loss : read(stream, rows).values) sum += loss;
+  for (const double target : read(stream, targets).values) scored += target >= 0.0 ? 1.0 : 0.0;
   pass.report("loss", scalar(sum / scored));
   const double cotangent = file.cotangents.at("loss").values[0];
   pass.seed(rows, std::vector<double>(static_cast<std::size_t>(rows.size()), cotangent / scored));
@@ -109,7 +109,7 @@ Part cut(const GoldenFile& file, std::size_t first, std::size_t count, std::size
 
 Tensor integers(Tape& tape, Shape shape, const std::vector<std::int32_t>& values) {
   const Tensor out = tape.empty(shape, Dtype::i32);
-  std::copy(values.begin(), values.end(), out.as<std::int32_t>());
+  fill(tape.stream(), out, std::vector<double>(values.begin(), values.end()));
   return out;
 }
 
@@ -119,18 +119,18 @@ void run_part(const Model& model, Tape& tape, const Part& part, double cotangent
   const Tensor hidden = model.hidden(tape, integers(tape, {part.rows, part.time}, part.ids), {0, true});
   const Tensor scored = ops::gather_rows(tape, hidden, integers(tape, {capacity}, part.index));
   const Tensor losses = ops::cross_entropy(tape, model.head(tape, scored), integers(tape, {capacity}, part.labels));
-  const std::vector<double> values = read(losses).values;
+  const std::vector<double> values = read(tape.stream(), losses).values;
   for (std::size_t i = 0; i < part.row.size(); ++i) row_sums[part.row[i]] += values[i];
 
   const Tensor seed = tape.empty(losses.shape());
-  fill(seed, std::vector<double>(values.size(), cotangent));
+  fill(tape.stream(), seed, std::vector<double>(values.size(), cotangent));
   const std::pair<Tensor, Tensor> start{losses, seed};
   tape.backward({&start, 1});
 }
 
 /// `sizes`: rows of every part; they are taken in order.
-Results run_cut(const GoldenFile& file, Dtype dtype, const std::string& what, const std::vector<std::size_t>& sizes) {
-  const auto fitted = make_model(file, dtype);
+Results run_cut(const GoldenFile& file, const Stream& stream, const std::string& what, const std::vector<std::size_t>& sizes) {
+  const auto fitted = make_model(file, stream);
   const Numbers& target = file.inputs.at("target");
   const auto rows = static_cast<std::size_t>(target.dims[0]), time = static_cast<std::size_t>(target.dims[1]);
   std::vector<double> counts(rows), sums(rows);
@@ -139,14 +139,14 @@ Results run_cut(const GoldenFile& file, Dtype dtype, const std::string& what, co
   const double total = std::accumulate(counts.begin(), counts.end(), 0.0);  // of the whole batch, whatever the cut
   const double cotangent = file.cotangents.at("loss").values[0] / total;
 
-  Arena arena;
+  Arena arena(stream.device);
   arena.poison(true);
-  const Tensor gradients(arena, dtype, {fitted->store.flat_size()});
-  zero(gradients);
+  const Tensor gradients(arena, stream.dtype, {fitted->store.flat_size()});
+  zero(stream, gradients);
   std::size_t first = 0;
   for (const std::size_t size : sizes) {
     if (size == 0) continue;
-    Tape tape(arena, {dtype, nullptr}, true, gradients);
+    Tape tape(arena, stream, true, gradients);
     run_part(*fitted->model, tape, cut(file, first, size, time), cotangent, sums);
     first += size;
   }
@@ -161,13 +161,13 @@ Results run_cut(const GoldenFile& file, Dtype dtype, const std::string& what, co
   return results;
 }
 
-std::vector<Results> run_batch_shards(const GoldenFile& file, Dtype dtype) {
+std::vector<Results> run_batch_shards(const GoldenFile& file, const Stream& stream) {
   const auto rows = static_cast<std::size_t>(file.inputs.at("target").dims[0]);
   std::vector<std::size_t> pairs(rows / 2, 2);
   if (rows % 2 == 1) pairs.push_back(1);
-  return {run_cut(file, dtype, "all rows", {rows}), run_cut(file, dtype, "one row, then the rest", {1, rows - 1}),
-          run_cut(file, dtype, "two by two", pairs),
-          run_cut(file, dtype, "row by row", std::vector<std::size_t>(rows, 1))};
+  return {run_cut(file, stream, "all rows", {rows}), run_cut(file, stream, "one row, then the rest", {1, rows - 1}),
+          run_cut(file, stream, "two by two", pairs),
+          run_cut(file, stream, "row by row", std::vector<std::size_t>(rows, 1))};
 }
 
 std::optional<std::string> missing_mixer(const GoldenFile& file) {

@@ -29,20 +29,20 @@ namespace {
 
 double number(const GoldenFile& file, std::string_view key) { return file.options.find(key)->as_number(); }
 
-std::vector<Results> run_rms_norm(const GoldenFile& file, Dtype dtype) {
-  Pass pass(file, dtype);
+std::vector<Results> run_rms_norm(const GoldenFile& file, const Stream& stream) {
+  Pass pass(file, stream);
   pass.output("y", ops::rms_norm(pass.tape(), pass.leaf("x"), pass.leaf("weight"), number(file, "eps")));
   return {pass.finish()};
 }
 
-std::vector<Results> run_layer_norm(const GoldenFile& file, Dtype dtype) {
-  Pass pass(file, dtype);
+std::vector<Results> run_layer_norm(const GoldenFile& file, const Stream& stream) {
+  Pass pass(file, stream);
   pass.output("y", ops::layer_norm(pass.tape(), pass.leaf("x"), pass.leaf("weight"), pass.leaf("bias"), number(file, "eps")));
   return {pass.finish()};
 }
 
-std::vector<Results> run_gated_rms_norm(const GoldenFile& file, Dtype dtype) {
-  Pass pass(file, dtype);
+std::vector<Results> run_gated_rms_norm(const GoldenFile& file, const Stream& stream) {
+  Pass pass(file, stream);
   const Json* activation = file.options.find("activation");  // absent where the gate comes first, which is silu
   const bool sigmoid = activation != nullptr && activation->as_string() == "sigmoid";
   pass.output("y",
@@ -52,14 +52,14 @@ std::vector<Results> run_gated_rms_norm(const GoldenFile& file, Dtype dtype) {
   return {pass.finish()};
 }
 
-std::vector<Results> run_l2_norm(const GoldenFile& file, Dtype dtype) {
-  Pass pass(file, dtype);
+std::vector<Results> run_l2_norm(const GoldenFile& file, const Stream& stream) {
+  Pass pass(file, stream);
   pass.output("y", ops::l2_norm(pass.tape(), pass.leaf("x"), number(file, "eps")));
   return {pass.finish()};
 }
 
-std::vector<Results> run_short_conv(const GoldenFile& file, Dtype dtype) {
-  Pass pass(file, dtype);
+std::vector<Results> run_short_conv(const GoldenFile& file, const Stream& stream) {
+  Pass pass(file, stream);
   const bool cached = file.options.find("initial_state")->as_bool();
   const ops::ConvResult result =
       ops::short_conv(pass.tape(), pass.leaf("x"), pass.leaf("weight"), pass.leaf("bias"),
@@ -69,22 +69,22 @@ std::vector<Results> run_short_conv(const GoldenFile& file, Dtype dtype) {
   return {pass.finish()};
 }
 
-std::vector<Results> run_linear(const GoldenFile& file, Dtype dtype) {
-  Pass pass(file, dtype);
+std::vector<Results> run_linear(const GoldenFile& file, const Stream& stream) {
+  Pass pass(file, stream);
   pass.output("y", ops::linear(pass.tape(), pass.leaf("x"), pass.leaf("weight"), pass.leaf("bias")));
   return {pass.finish()};
 }
 
-std::vector<Results> run_embedding(const GoldenFile& file, Dtype dtype) {
-  Pass pass(file, dtype);
+std::vector<Results> run_embedding(const GoldenFile& file, const Stream& stream) {
+  Pass pass(file, stream);
   const Json& padding = *file.options.find("padding_idx");
   pass.output("y", ops::embedding(pass.tape(), pass.indices("ids"), pass.leaf("weight"),
                                   padding.is_null() ? -1 : padding.as_integer()));
   return {pass.finish()};
 }
 
-std::vector<Results> run_swiglu(const GoldenFile& file, Dtype dtype) {
-  Pass pass(file, dtype);
+std::vector<Results> run_swiglu(const GoldenFile& file, const Stream& stream) {
+  Pass pass(file, stream);
   const Tensor x = pass.leaf("x");
   const Tensor gate = ops::linear(pass.tape(), x, pass.leaf("gate_proj.weight"), {});
   const Tensor up = ops::linear(pass.tape(), x, pass.leaf("up_proj.weight"), {});
@@ -92,7 +92,7 @@ std::vector<Results> run_swiglu(const GoldenFile& file, Dtype dtype) {
   return {pass.finish()};
 }
 
-std::vector<Results> run_mlp_size(const GoldenFile& file, Dtype) {
+std::vector<Results> run_mlp_size(const GoldenFile& file, const Stream&) {
   Results results;
   Numbers& sizes = results.outputs["intermediate_size"];
   const std::vector<double>& widths = file.inputs.at("hidden_size").values;
@@ -104,8 +104,8 @@ std::vector<Results> run_mlp_size(const GoldenFile& file, Dtype) {
   return {results};
 }
 
-std::vector<Results> run_cross_entropy(const GoldenFile& file, Dtype dtype) {
-  Pass pass(file, dtype);
+std::vector<Results> run_cross_entropy(const GoldenFile& file, const Stream& stream) {
+  Pass pass(file, stream);
   const Tensor targets = pass.indices("target");
   const Tensor rows = ops::cross_entropy(pass.tape(), pass.leaf("logits"), targets);
   const std::string& reduction = file.options.find("reduction")->as_string();
@@ -114,8 +114,8 @@ std::vector<Results> run_cross_entropy(const GoldenFile& file, Dtype dtype) {
     return {pass.finish()};
   }
   double sum = 0.0, scored = 0.0;
-  for (const double loss : read(rows).values) sum += loss;
-  for (const double target : read(targets).values) scored += target >= 0.0 ? 1.0 : 0.0;
+  for (const double loss : read(stream, rows).values) sum += loss;
+  for (const double target : read(stream, targets).values) scored += target >= 0.0 ? 1.0 : 0.0;
   const double share = reduction == "mean" ? 1.0 / scored : 1.0;
   pass.report("loss", scalar(sum * share));
   const double cotangent = file.cotangents.at("loss").values[0];
@@ -124,13 +124,13 @@ std::vector<Results> run_cross_entropy(const GoldenFile& file, Dtype dtype) {
 }
 
 /// From the losses of single tokens: their mean, its exponential and the mean of every position.
-std::vector<Results> run_perplexity(const GoldenFile& file, Dtype dtype) {
-  Pass pass(file, dtype);
+std::vector<Results> run_perplexity(const GoldenFile& file, const Stream& stream) {
+  Pass pass(file, stream);
   const Tensor logits = pass.leaf("logits");  // [batch, time, vocabulary]
   const std::int64_t batch = logits.size(0), time = logits.size(1);
   const Tensor targets = pass.indices("target").reshape({batch * time});
   const Tensor rows = ops::cross_entropy(pass.tape(), logits.reshape({batch * time, logits.size(2)}), targets);
-  const std::vector<double> losses = read(rows).values, labels = read(targets).values;
+  const std::vector<double> losses = read(stream, rows).values, labels = read(stream, targets).values;
 
   const auto positions = static_cast<std::size_t>(time);
   std::vector<double> sums(positions), counts(positions);
@@ -160,10 +160,10 @@ std::vector<Results> run_perplexity(const GoldenFile& file, Dtype dtype) {
   return {pass.finish()};
 }
 
-std::vector<Results> run_gla(const GoldenFile& file, Dtype dtype) {
+std::vector<Results> run_gla(const GoldenFile& file, const Stream& stream) {
   std::vector<Results> all;
   for (const std::int64_t chunk : {0, 8, 64}) {  // 0: the chunk length that the op chooses
-    Pass pass(file, dtype);
+    Pass pass(file, stream);
     const Tensor q = pass.leaf("q");
     const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
     const ops::GlaResult result = ops::gla(pass.tape(), q, pass.leaf("k"), pass.leaf("v"), pass.leaf("log_g"), scale,
@@ -177,10 +177,10 @@ std::vector<Results> run_gla(const GoldenFile& file, Dtype dtype) {
 }
 
 /// With and without decays: where there are none, that leaf is empty.
-std::vector<Results> run_delta_rule(const GoldenFile& file, Dtype dtype) {
+std::vector<Results> run_delta_rule(const GoldenFile& file, const Stream& stream) {
   std::vector<Results> all;
   for (const std::int64_t chunk : {0, 8, 64}) {
-    Pass pass(file, dtype);
+    Pass pass(file, stream);
     const Tensor q = pass.leaf("q");
     const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
     const ops::DeltaRuleResult result = ops::delta_rule(pass.tape(), q, pass.leaf("k"), pass.leaf("v"), pass.leaf("beta"),
@@ -193,16 +193,18 @@ std::vector<Results> run_delta_rule(const GoldenFile& file, Dtype dtype) {
   return all;
 }
 
-/// `map` is applied to q and k.
+/// `decays`: one per head, for all steps. `map` is applied to q and k.
 template <class Map>
-std::vector<Results> run_recurrence(const GoldenFile& file, Dtype dtype, bool normalise, const Tensor& fixed, const Map& map) {
-  Pass pass(file, dtype);
+std::vector<Results> run_recurrence(const GoldenFile& file, const Stream& stream, bool normalise, const std::vector<double>& decays, const Map& map) {
+  Pass pass(file, stream);
   Tape& tape = pass.tape();
   const Tensor q = pass.leaf("q"), k = pass.leaf("k"), v = pass.leaf("v"), projection = pass.constant("projection");
+  const Tensor decay = decays.empty() ? pass.leaf("log_g") : tape.empty({q.size(2)}, Dtype::f64);
+  if (!decays.empty()) fill(stream, decay, decays);
   const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(-1)));
   const ops::LinearAttentionResult result =
       ops::linear_attention(tape, map(tape, q, projection), map(tape, k, projection), v,
-                            fixed ? fixed : pass.leaf("log_g"), scale, normalise, pass.leaf("s0"), pass.leaf("z0"), true);
+                            decay, scale, normalise, pass.leaf("s0"), pass.leaf("z0"), true);
   pass.output("o", result.o);
   pass.output("s_out", result.state);
   if (normalise) pass.output("z_out", result.sum);
@@ -211,13 +213,13 @@ std::vector<Results> run_recurrence(const GoldenFile& file, Dtype dtype, bool no
 
 Tensor same(Tape&, const Tensor& x, const Tensor&) { return x; }
 
-std::vector<Results> run_linear_attention(const GoldenFile& file, Dtype dtype) {
-  return run_recurrence(file, dtype, file.options.find("normalize")->as_bool(), {}, same);
+std::vector<Results> run_linear_attention(const GoldenFile& file, const Stream& stream) {
+  return run_recurrence(file, stream, file.options.find("normalize")->as_bool(), {}, same);
 }
 
-std::vector<Results> run_linear_attention_maps(const GoldenFile& file, Dtype dtype) {
+std::vector<Results> run_linear_attention_maps(const GoldenFile& file, const Stream& stream) {
   const std::string& kind = file.options.find("feature_map")->as_string();
-  return run_recurrence(file, dtype, true, {}, [&](Tape& tape, const Tensor& x, const Tensor& projection) {
+  return run_recurrence(file, stream, true, {}, [&](Tape& tape, const Tensor& x, const Tensor& projection) {
     if (kind == "relu") return ops::relu(tape, x);
     if (kind == "elu") return ops::elu_plus_one(tape, x);
     if (kind == "cosformer")
@@ -230,15 +232,15 @@ std::vector<Results> run_linear_attention_maps(const GoldenFile& file, Dtype dty
   });
 }
 
-std::vector<Results> run_retention(const GoldenFile& file, Dtype dtype) {
+std::vector<Results> run_retention(const GoldenFile& file, const Stream& stream) {
   std::vector<double> decay;
   for (std::int64_t h = 0; h < file.inputs.at("q").dims[2]; ++h)
     decay.push_back(std::log1p(-std::exp2(-5.0 - static_cast<double>(h))));
-  return run_recurrence(file, dtype, false, Tensor::borrow(decay.data(), Dtype::f64, {file.inputs.at("q").dims[2]}), same);
+  return run_recurrence(file, stream, false, decay, same);
 }
 
-std::vector<Results> run_attention(const GoldenFile& file, Dtype dtype) {
-  Pass pass(file, dtype);
+std::vector<Results> run_attention(const GoldenFile& file, const Stream& stream) {
+  Pass pass(file, stream);
   const Tensor q = pass.leaf("q");
   const Json &scale = *file.options.find("scale"), &window = *file.options.find("window_size");
   ops::AttentionOptions options;

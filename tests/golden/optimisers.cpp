@@ -45,8 +45,7 @@ void declare(ParameterStore& store, const GoldenFile& file) {
                       (entry.decays ? " decays, in the file not" : " does not decay, in the file it does"));
 }
 
-void append(Numbers& log, const Tensor& step, std::int64_t steps) {
-  const Numbers numbers = read(step);
+void append(Numbers& log, const Numbers& numbers, std::int64_t steps) {
   log.dims = numbers.dims;
   log.dims.insert(log.dims.begin(), steps);
   log.values.insert(log.values.end(), numbers.values.begin(), numbers.values.end());
@@ -58,35 +57,35 @@ Tensor part(const Tensor& flat, const ParameterEntry& entry) {
                         entry.shape);
 }
 
-std::vector<Results> run_adamw(const GoldenFile& file, Dtype dtype) {
+std::vector<Results> run_adamw(const GoldenFile& file, const Stream& stream) {
   ParameterStore store;
   declare(store, file);
-  fill_parameters(store, file, dtype);
+  fill_parameters(store, file, stream);
   AdamW optimiser(options_of(file), store);
 
   Results results;
   const std::vector<double>& rates = file.inputs.at("lr").values;
   const auto steps = static_cast<std::int64_t>(rates.size());
   results.outputs["grad_norm"].dims = results.outputs["clip_coef"].dims = {steps};
-  Arena arena;
-  const Tensor gradient(arena, dtype, {store.flat_size()});
+  Arena arena(stream.device);
+  const Tensor gradient(arena, stream.dtype, {store.flat_size()});
   for (std::int64_t t = 0; t < steps; ++t) {
     for (const ParameterEntry& entry : store.entries()) {
       const std::vector<double>& all = file.inputs.at("grad_" + entry.name).values;
       const auto begin = all.begin() + t * entry.count();
-      fill(part(gradient, entry), std::vector<double>(begin, begin + entry.count()));
+      fill(stream, part(gradient, entry), std::vector<double>(begin, begin + entry.count()));
     }
-    const std::vector<double> before = read(gradient).values;
+    const std::vector<double> before = read(stream, gradient).values;
     const StepReport report = optimiser.step(gradient, rates[static_cast<std::size_t>(t)]);
-    if (read(gradient).values != before) results.faults.push_back("the gradient was changed");
+    if (read(stream, gradient).values != before) results.faults.push_back("the gradient was changed");
     results.outputs["grad_norm"].values.push_back(report.grad_norm);
     results.outputs["clip_coef"].values.push_back(report.clip_factor);
     for (const ParameterEntry& entry : store.entries())
-      append(results.outputs[entry.name + "_steps"], store.value(entry), steps);
+      append(results.outputs[entry.name + "_steps"], read(stream, store.value(entry)), steps);
   }
   for (const ParameterEntry& entry : store.entries()) {
-    results.outputs["exp_avg_" + entry.name] = read(part(optimiser.first_moment(), entry));
-    results.outputs["exp_avg_sq_" + entry.name] = read(part(optimiser.second_moment(), entry));
+    results.outputs["exp_avg_" + entry.name] = read(stream, part(optimiser.first_moment(), entry));
+    results.outputs["exp_avg_sq_" + entry.name] = read(stream, part(optimiser.second_moment(), entry));
   }
   return {results};
 }
@@ -96,7 +95,7 @@ double number_or(const Json& options, std::string_view key, double otherwise) {
   return value != nullptr ? value->as_number() : otherwise;
 }
 
-std::vector<Results> run_schedule(const GoldenFile& file, Dtype) {
+std::vector<Results> run_schedule(const GoldenFile& file, const Stream&) {
   const Json& from = file.options;
   const std::string& kind = from.find("kind")->as_string();
   Schedule schedule;

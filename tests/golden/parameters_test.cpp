@@ -26,7 +26,7 @@ std::string problem_with(Shape weight, bool weight_frozen, bool table_frozen, co
   scope.add("temperature", {2}, Init::table({1.0, 0.5}), table_frozen);
   if (!extra.empty()) scope.add(extra, {1}, Init::zeros());
   try {
-    fill_parameters(store, two_parameters(), Dtype::f64);
+    fill_parameters(store, two_parameters(), Stream{Dtype::f64});
   } catch (const UserError& error) {
     return error.what();
   }
@@ -50,10 +50,10 @@ TEST(GoldenParameters, FrozenTablesStartAsInTheFile) {
     scope.add("layers.0.encoding.proj.weight", {2, 3}, Init::zeros());
     scope.add("temperature", {2}, Init::table({1.0, second}), true);
     const GoldenFile file = two_parameters();
-    fill_parameters(store, file, Dtype::f64);
+    fill_parameters(store, file, Stream{Dtype::f64});
     if (second == 0.5) {
       check_frozen_start(store, file);
-      EXPECT_EQ(read(store.value(store.entries()[0])).values, file.params.begin()->second.values);
+      EXPECT_EQ(read(Stream{}, store.value(store.entries()[0])).values, file.params.begin()->second.values);
     } else {
       EXPECT_THROW(check_frozen_start(store, file), UserError);
     }

@@ -12,17 +12,18 @@
 namespace phasor::golden {
 
 Shape shape_of(const std::vector<std::int64_t>& dims);
-Numbers read(const Tensor& tensor);
-void fill(const Tensor& tensor, const std::vector<double>& values);
+/// Of a tensor in the memory of a stream's device.
+Numbers read(const Stream& stream, const Tensor& tensor);
+void fill(const Stream& stream, const Tensor& tensor, const std::vector<double>& values);
 Numbers scalar(double value);
 
 /// The name a file gives to one of our parameters. A file keeps the encoding inside the mixer (`attn.rotary.`); with us
 /// it stands beside it (`encoding.`).
 std::string file_name_of(const std::string& parameter);
 
-/// Gives the declared parameters memory and the values of /params. Throws UserError when the two sides do not have the
+/// Gives the declared parameters memory of a stream's device and the values of /params. Throws UserError when the two sides do not have the
 /// same parameters, of the same shapes, trained or frozen alike.
-void fill_parameters(ParameterStore& store, const GoldenFile& file, Dtype dtype);
+void fill_parameters(ParameterStore& store, const GoldenFile& file, const Stream& stream);
 /// Frozen parameters are tables: what a fresh model would start with has to be what the file says.
 void check_frozen_start(ParameterStore& store, const GoldenFile& file);
 
@@ -33,7 +34,7 @@ void read_gradients(const ParameterStore& store, const Tensor& flat, Results& re
 class Pass {
  public:
   /// `store`: filled parameters of a module under test; null when the parameters are inputs of an op.
-  Pass(const GoldenFile& file, Dtype dtype, const ParameterStore* store = nullptr);
+  Pass(const GoldenFile& file, const Stream& stream, const ParameterStore* store = nullptr);
 
   Tape& tape() { return tape_; }
   const GoldenFile& file() const { return file_; }

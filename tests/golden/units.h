@@ -5,15 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "core/graph/launch.h"
 #include "tests/golden/compare.h"
 
 namespace phasor::golden {
 
-/// How our code computes the cases of one unit: one or several Results (whole, cut in pieces, ...), each of which has
+/// How our code computes the cases of one unit, on the device and in the precision of a stream: one or several Results (whole, cut in pieces, ...), each of which has
 /// to agree with the file.
 struct Unit {
-  std::function<std::vector<Results>(const GoldenFile&, Dtype)> run;
-  bool single = true;  // has a single precision; schedules and sizes are plain double arithmetic
+  std::function<std::vector<Results>(const GoldenFile&, const Stream&)> run;
+  bool kernels = true;  // of ours are used; schedules and sizes are plain double arithmetic
   /// Why a case of a known unit cannot run yet (a backbone that is not there), or nothing.
   std::function<std::optional<std::string>(const GoldenFile&)> missing = {};
 };

@@ -55,7 +55,13 @@ std::vector<OpCase> embedding_cases() {
           make("repeated", {7, 9}, 3, 7),
           make("sparse", {2, 3}, 65, 64),
           make("many", {2, 65}, 64, 65),
+          // A device sorts tokens by 8 bits of their ids at a time and cuts the sorted ones into pieces.
+          make("long_runs", {3, 700}, 5, 3),
+          make("two_digits", {2, 150}, 300, 5),
+          make("three_digits", {1, 40}, 70'000, 1),
+          make("wide", {2, 70}, 4, 131),
           absent("absent", {5, 7}, 4, 8),
+          absent("absent_long", {2, 300}, 2, 2),
           padded("padding", {5, 7}, 4, 8, 2),
           padded("padding_first", {3, 9}, 5, 3, 0),
           padded("padding_last", {2, 7}, 3, 1, 2)};

@@ -74,6 +74,9 @@ std::vector<OpCase> gated_rms_norm_cases() {
           make(name + "heads_flat_gate", {2, 3, 2, 64}, {2, 3, 128}, weighted),
           make(name + "heads_16", {3, 2, 16}, weighted),
           make(name + "heads_32", {2, 2, 32}, weighted),
+          // On a device: several vectors for each team, a team of several warps.
+          make(name + "turns", {3, 50, 2, 12}, weighted),
+          make(name + "wide", {2, 3, 300}, weighted),
           make(name + "plain_16", {3, 2, 16}, plain),
           make(name + "plain", {5, 7}, plain),
           make(name + "plain_heads", {2, 5, 3, 9}, plain),
@@ -84,6 +87,8 @@ std::vector<OpCase> gated_rms_norm_cases() {
       };
       cases.insert(cases.end(), some.begin(), some.end());
     }
+  // More columns than a team of a device keeps.
+  cases.push_back(make("widest", {1, 2050}, Options{true, 1e-5, GateKind::silu, GateOrder::norm_first}));
   return cases;
 }
 

@@ -2,7 +2,7 @@
 
 #include "core/cuda/kernels.h"
 #include "core/cuda/math.h"
-#include "core/cuda/shares.h"
+#include "core/cuda/turns.h"
 #include "core/ops/gated_rms_norm/kernel.h"
 
 namespace phasor::ops {
@@ -39,6 +39,15 @@ __global__ void forward_vectors(GatedRmsNormForward a) {
   });
 }
 
+/// Of one element: dx and dgate, from weight times dy and the mean over the vector.
+template <class T>
+__device__ cuda::Pair<T> gradients(const GatedRmsNormBackward& a, T x, const Activation<T>& gate, T wd, T inverse,
+                                   T mean) {
+  if (a.norm_first) return {inverse * (wd * gate.value - x * mean), inverse * wd * x * gate.slope};
+  const T dz = inverse * (wd - x * gate.value * mean);
+  return {dz * gate.value, dz * x * gate.slope};
+}
+
 template <class T>
 __global__ void backward_vectors(GatedRmsNormBackward a) {
   const auto at = cuda::own_share(a.rows * a.groups, a.width);
@@ -54,13 +63,45 @@ __global__ void backward_vectors(GatedRmsNormBackward a) {
   const T mean = dot * inverse * inverse / static_cast<T>(a.width);
   const cuda::PairTarget<T> to{a.dx.data != nullptr ? row<T>(a.dx, r) + start : nullptr, a.accumulate,
                                a.dgate.data != nullptr ? row<T>(a.dgate, r) + start : nullptr, a.accumulate_gate};
-  const auto gradients = [&](std::int64_t i) {
-    const auto [value, slope] = activate(gate[i], a.silu);
-    if (a.norm_first) return to.sum(i, {inverse * (wd(i) * value - x[i] * mean), inverse * wd(i) * x[i] * slope});
-    const T dz = inverse * (wd(i) - x[i] * value * mean);
-    return to.sum(i, {dz * value, dz * x[i] * slope});
+  const auto value = [&](std::int64_t i) {
+    return to.sum(i, gradients(a, x[i], activate(gate[i], a.silu), wd(i), inverse, mean));
   };
-  cuda::each(at, gradients, to);
+  cuda::each(at, value, to);
+}
+
+/// The same and the gradient of the weight, with each operand read once: vectors of up to widest_kept columns.
+template <class T>
+__global__ void backward_turns(GatedRmsNormBackward a, T* sums) {
+  const T* weight = static_cast<const T*>(a.weight.data);
+  cuda::Kept<T> of_weight = {}, w;
+  for (unsigned k = 0; k < cuda::columns_kept; ++k)
+    w[k] = weight != nullptr && cuda::own_column(k) < a.width ? weight[cuda::own_column(k)] : T(1);
+  cuda::in_turns(a.rows * a.groups, [&](std::int64_t v, bool there) {
+    const auto [r, g] = cuda::place_of(v, a.groups);
+    const std::int64_t start = g * a.width;
+    const T inverse = row<T>(a.inverse, r)[g];
+    cuda::Kept<T> x, dy, gate;
+    for (unsigned k = 0; k < cuda::columns_kept; ++k) {
+      const std::int64_t at = start + cuda::own_column(k);
+      const bool in = there && cuda::own_column(k) < a.width;
+      x[k] = in ? row<T>(a.x, r)[at] : T(0);
+      dy[k] = in ? row<T>(a.dy, r)[at] : T(0);
+      gate[k] = in ? row<T>(a.gate, r)[at] : T(0);
+    }
+    T dot(0);
+    for (unsigned k = 0; k < cuda::columns_kept; ++k) {
+      const T h = x[k] * activate(gate[k], a.silu).value;
+      of_weight[k] += dy[k] * h * inverse;
+      dot += h * w[k] * dy[k];
+    }
+    const T mean = cuda::turn_sum(dot) * inverse * inverse / static_cast<T>(a.width);
+    const cuda::PairTarget<T> to{a.dx.data != nullptr ? row<T>(a.dx, r) + start : nullptr, a.accumulate,
+                                 a.dgate.data != nullptr ? row<T>(a.dgate, r) + start : nullptr, a.accumulate_gate};
+    for (unsigned k = 0; k < cuda::columns_kept; ++k)
+      if (const std::int64_t i = cuda::own_column(k); there && i < a.width)
+        to(i, to.sum(i, gradients(a, x[k], activate(gate[k], a.silu), w[k] * dy[k], inverse, mean)));
+  });
+  cuda::put_kept(of_weight, sums, a.width);
 }
 
 /// dy h of element i of vector v.
@@ -83,6 +124,12 @@ void forward(const cuda::Queue& queue, const GatedRmsNormForward& a) {
 template <class T>
 void backward(const cuda::Queue& queue, const GatedRmsNormBackward& a) {
   const std::int64_t vectors = a.rows * a.groups;
+  if (a.dweight.data != nullptr && a.width <= cuda::widest_kept) {
+    T* sums = cuda::scratch<T>(queue, cuda::blocks_in_turns(vectors, a.width) * a.width);
+    cuda::start_turns(queue, vectors, a.width, backward_turns<T>, a, sums);
+    cuda::add_kept(queue, sums, static_cast<T*>(a.dweight.data), vectors, a.width);
+    return;
+  }
   if (a.dx.data != nullptr || a.dgate.data != nullptr)
     cuda::start_vectors(queue, vectors, a.width, backward_vectors<T>, a);
   if (a.dweight.data != nullptr)

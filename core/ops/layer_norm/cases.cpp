@@ -42,7 +42,10 @@ std::vector<OpCase> layer_norm_cases() {
   return {make("no_rows", {0, 8}, true, true, 1e-5),     make("two", {1, 2}, true, true, 1e-2),
           make("matrix", {7, 64}, true, true, 1e-5),     make("odd", {3, 65}, true, false, 1e-6),
           make("plain", {5, 7}, false, false, 1e-5),     make("bias_only", {5, 7}, false, true, 1e-5),
-          make("sequence", {2, 7, 24}, true, true, 1e-6), make("heads", {2, 5, 3, 8}, true, true, 1e-5)};
+          make("sequence", {2, 7, 24}, true, true, 1e-6), make("heads", {2, 5, 3, 8}, true, true, 1e-5),
+          // On a device: several vectors for each team, a team of several warps, more columns than a team keeps.
+          make("turns", {3, 50, 2, 12}, true, true, 1e-5), make("wide", {6, 300}, true, true, 1e-5),
+          make("widest", {2, 2050}, true, true, 1e-5)};
 }
 
 }  // namespace phasor::ops

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "core/graph/transfer.h"
 #include "core/ops/case.h"
 #include "core/ops/linear_attention/linear_attention.h"
 
@@ -110,7 +111,10 @@ OpCase make(const std::string& name, const Options& at) {
     std::vector<double> fixed;
     for (std::int64_t h = 0; h < at.heads; ++h) fixed.push_back(fixed_decay(h));
     Tensor decay = maybe(at.decay == Decay::per_step);
-    if (at.decay == Decay::per_head) decay = Tensor::borrow(fixed.data(), Dtype::f64, {at.heads});
+    if (at.decay == Decay::per_head) {
+      decay = tape.empty({at.heads}, Dtype::f64);
+      put(tape.stream().device, Tensor::borrow(fixed.data(), Dtype::f64, {at.heads}), decay);
+    }
     const Tensor state_in = maybe(at.state), sum_in = maybe(at.state && at.normalise), starts = maybe(at.packed);
     const LinearAttentionResult result =
         linear_attention(tape, in[0], in[1], in[2], decay, scale, at.normalise, state_in, sum_in, at.state, starts);

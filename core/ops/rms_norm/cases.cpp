@@ -42,6 +42,8 @@ std::vector<OpCase> rms_norm_cases() {
           make("plain", {5, 7}, false, 1e-5),           make("sequence", {2, 7, 24}, true, 1e-6),
           make("heads", {2, 5, 3, 8}, true, 1e-5),      make("heads_16", {3, 2, 16}, true, 1e-5),
           make("plain_16", {3, 2, 16}, false, 1e-5),    make("heads_32", {2, 2, 32}, true, 1e-5),
+          // On a device: several vectors for each team, a team of several warps.
+          make("turns", {3, 50, 2, 12}, true, 1e-5),    make("wide", {6, 300}, true, 1e-5),
           make("per_head", {2, 5, 3, 8}, true, 1e-5, 3)};
 }
 

@@ -1,6 +1,6 @@
 #include "core/cuda/kernels.h"
 #include "core/cuda/math.h"
-#include "core/cuda/reduce.h"
+#include "core/cuda/turns.h"
 #include "core/ops/rms_norm/kernel.h"
 
 namespace phasor::ops {
@@ -61,6 +61,42 @@ __global__ void backward_vectors(RmsNormBackward a) {
   }
 }
 
+/// The same and the gradient of a weight that all vectors share, with each operand read once: vectors of up to
+/// widest_kept columns.
+template <class T>
+__global__ void backward_turns(RmsNormBackward a, T* sums) {
+  const T* weight = static_cast<const T*>(a.weight.data);
+  cuda::Kept<T> of_weight = {}, w;
+  for (unsigned k = 0; k < cuda::columns_kept; ++k)
+    w[k] = weight != nullptr && cuda::own_column(k) < a.width ? weight[cuda::own_column(k)] : T(1);
+  cuda::in_turns(a.rows * a.groups, [&](std::int64_t v, bool there) {
+    const auto [r, g] = cuda::place_of(v, a.groups);
+    const std::int64_t start = g * a.width;
+    const T inverse = row<T>(a.inverse, r)[g];
+    cuda::Kept<T> x, dy;
+    for (unsigned k = 0; k < cuda::columns_kept; ++k) {
+      const std::int64_t at = start + cuda::own_column(k);
+      const bool in = there && cuda::own_column(k) < a.width;
+      x[k] = in ? row<T>(a.x, r)[at] : T(0);
+      dy[k] = in ? row<T>(a.dy, r)[at] : T(0);
+    }
+    T dot(0);
+    for (unsigned k = 0; k < cuda::columns_kept; ++k) {
+      of_weight[k] += dy[k] * x[k] * inverse;
+      dot += x[k] * w[k] * dy[k];
+    }
+    const T mean = cuda::turn_sum(dot) * inverse * inverse / static_cast<T>(a.width);
+    if (!there || a.dx.data == nullptr) return;
+    T* dx = row<T>(a.dx, r) + start;
+    for (unsigned k = 0; k < cuda::columns_kept; ++k)
+      if (const std::int64_t i = cuda::own_column(k); i < a.width) {
+        const T value = inverse * (w[k] * dy[k] - x[k] * mean);
+        dx[i] = a.accumulate ? dx[i] + value : value;
+      }
+  });
+  cuda::put_kept(of_weight, sums, a.width);
+}
+
 /// dy h of one element: of row r, or of vector r when the vectors share the weight.
 template <class T>
 struct WeightTerm {
@@ -81,7 +117,14 @@ void forward(const cuda::Queue& queue, const RmsNormForward& a) {
 
 template <class T>
 void backward(const cuda::Queue& queue, const RmsNormBackward& a) {
-  const auto blocks = static_cast<unsigned>(cuda::divide_up(a.rows * a.groups, warps));
+  const std::int64_t vectors = a.rows * a.groups;
+  if (a.dweight.data != nullptr && a.weight_step == 0 && a.width <= cuda::widest_kept) {
+    T* sums = cuda::scratch<T>(queue, cuda::blocks_in_turns(vectors, a.width) * a.width);
+    cuda::start_turns(queue, vectors, a.width, backward_turns<T>, a, sums);
+    cuda::add_kept(queue, sums, static_cast<T*>(a.dweight.data), vectors, a.width);
+    return;
+  }
+  const auto blocks = static_cast<unsigned>(cuda::divide_up(vectors, warps));
   if (a.dx.data != nullptr) cuda::start(queue, dim3(blocks), dim3(warps * cuda::warp_size), 0, backward_vectors<T>, a);
   if (a.dweight.data == nullptr) return;
   const bool shared = a.weight_step == 0;

@@ -60,8 +60,9 @@ class RetNet final : public Mixer {
     }
     norm_ = scope.ones("g_norm.weight", {s_.value_dim});
     output_ = scope.weight("o_proj.weight", dim, values);
-    for (std::int64_t h = 0; h < s_.heads; ++h) decays_.push_back(portable::log(1.0 - std::ldexp(1.0, -5 - static_cast<int>(h))));
-    decay_ = Tensor::borrow(decays_.data(), Dtype::f64, {s_.heads});
+    std::vector<double> decays;
+    for (std::int64_t h = 0; h < s_.heads; ++h) decays.push_back(portable::log(1.0 - std::ldexp(1.0, -5 - static_cast<int>(h))));
+    decays_ = scope.table(decays);
   }
 
   Tensor forward(Tape& tape, const Tensor& input, const Encoding& encoding, const SequenceContext& context,
@@ -76,7 +77,7 @@ class RetNet final : public Mixer {
     QueryKey qk{backbones::split_heads(parts[0], s_.heads), backbones::split_heads(parts[1], s_.heads)};
     if (contains(encoding.hook(), Hook::query_key)) qk = encoding.on_query_key(tape, qk, x, context, state);
     const double scale = 1.0 / std::sqrt(static_cast<double>(s_.key_dim));
-    const auto mixed = ops::linear_attention(tape, qk.q, qk.k, backbones::split_heads(parts[2], s_.heads), decay_, scale,
+    const auto mixed = ops::linear_attention(tape, qk.q, qk.k, backbones::split_heads(parts[2], s_.heads), decays_(), scale,
                                              false, state == nullptr ? Tensor() : state->get("s"), {}, state != nullptr,
                                              context.starts);
     if (state != nullptr) state->set("s", mixed.state);
@@ -90,8 +91,7 @@ class RetNet final : public Mixer {
   MixerShape s_;
   double eps_;
   std::vector<std::int64_t> widths_;
-  std::vector<double> decays_;  // [heads], logarithms
-  Tensor decay_;                // the same numbers
+  Table decays_;  // [heads], logarithms
   Parameter inputs_, q_conv_, k_conv_, v_conv_, norm_, output_;
 };
 

@@ -95,36 +95,36 @@ class Rope final : public phasor::Encoding {
     return options.scaling.refuses(options.dim.value_or(shape.key_dim));
   }
 
-  Rope(const Options& options, const phasor::MixerShape& shape, const phasor::ParameterScope&)
+  Rope(const Options& options, const phasor::MixerShape& shape, const phasor::ParameterScope& scope)
       : offset_(options.offset),
         gain_(options.scaling.gain()),
         layout_(options.layout == "interleaved" ? phasor::ops::PairLayout::interleaved
                                                 : phasor::ops::PairLayout::half_split) {
     const std::int64_t dim = options.dim.value_or(shape.key_dim);
     const double theta = options.scaling.base(options.theta, dim);
+    std::vector<double> frequencies;
     for (std::int64_t i = 0; i < dim / 2; ++i) {
       const double power = -2.0 * static_cast<double>(i) / static_cast<double>(dim);
-      frequencies_.push_back(options.scaling.frequency(phasor::portable::exp(power * phasor::portable::log(theta))));
+      frequencies.push_back(options.scaling.frequency(phasor::portable::exp(power * phasor::portable::log(theta))));
     }
-    table_ = phasor::Tensor::borrow(frequencies_.data(), phasor::Dtype::f64, {dim / 2});
+    frequencies_ = scope.table(frequencies);
   }
 
   phasor::Hook hook() const override { return phasor::Hook::query_key; }
 
   phasor::QueryKey on_query_key(phasor::Tape& tape, phasor::QueryKey qk, const phasor::Tensor&,
                                 const phasor::SequenceContext& context, phasor::State*) const override {
-    context.show("temperature", table_);
+    context.show("temperature", frequencies_());
     const std::int64_t first = offset_ + (context.starts ? 0 : context.offset);
     const phasor::Tensor angle =  // [time, dim/2], and for packed rows [batch, time, dim/2]
-        phasor::ops::position_angles(tape, table_, first, qk.q.size(1), context.starts);
+        phasor::ops::position_angles(tape, frequencies_(), first, qk.q.size(1), context.starts);
     auto [q, k] = phasor::ops::rotate_pairs(tape, qk.q, qk.k, angle, layout_);
     if (gain_ == 1.0) return {q, k};
     return {phasor::ops::scale(tape, q, gain_), phasor::ops::scale(tape, k, gain_)};
   }
 
  private:
-  std::vector<double> frequencies_;  // [dim/2], radians per token
-  phasor::Tensor table_;             // the same numbers
+  phasor::Table frequencies_;  // [dim/2], radians per token
   std::int64_t offset_;
   double gain_;
   phasor::ops::PairLayout layout_;
