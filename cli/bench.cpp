@@ -3,6 +3,7 @@
 #include <deque>
 #include <filesystem>
 #include <fmt/format.h>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -83,8 +84,9 @@ Ratio ratio_to(const std::vector<double>& first, const std::vector<double>& othe
 }
 
 /// Steps of the experiment and of each variant in turn: what changes on the machine meanwhile meets all of them.
-void compare(const std::deque<ExperimentSpec>& specs, const std::vector<std::string>& names, std::int64_t warmup, std::int64_t rounds) {
-  const auto seconds = bench_in_turn(specs, warmup, rounds);
+void compare(const std::deque<ExperimentSpec>& specs, const std::vector<Device*>& devices, const std::vector<std::string>& names,
+             std::int64_t warmup, std::int64_t rounds) {
+  const auto seconds = bench_in_turn(specs, devices, warmup, rounds);
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const Ratio ratio = ratio_to(seconds.front(), seconds[i]);
     fmt::print("{:.3f} ms/step   ratio {:.3f} (quartiles {:.3f} to {:.3f}, {} rounds)   {}\n", 1e3 * median(seconds[i]), ratio.middle,
@@ -155,14 +157,18 @@ int bench(const Arguments& arguments) {
     return exit_code::done;
   }
   std::deque<ExperimentSpec> specs;
+  std::vector<std::unique_ptr<Device>> opened;
+  std::vector<Device*> devices;
   std::vector<std::string> names{"as the file has it"};
   names.insert(names.end(), variants.begin(), variants.end());
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::vector<std::string> against = i > 0 ? std::vector<std::string>{names[i]} : std::vector<std::string>{};
     read_experiment(file, settings, specs.emplace_back(plugins.registry), against);
     require_data(specs.back());
-    const std::string place = settle_device(specs.back().run.device);
-    if (place != "cpu") fmt::print("device           {}\n", place);
+    Place place = settle_device(specs.back().run.device);
+    if (specs.back().run.device != "cpu") fmt::print("device           {}\n", place.text);
+    devices.push_back(place.device.get());
+    opened.push_back(std::move(place.device));
   }
   const ExperimentSpec& spec = specs.front();
   if (decode) {
@@ -171,10 +177,10 @@ int bench(const Arguments& arguments) {
   }
   const std::int64_t measured = steps.value_or(20);
   if (!variants.empty()) {
-    compare(specs, names, warmup.value_or(3), measured);
+    compare(specs, devices, names, warmup.value_or(3), measured);
     return exit_code::done;
   }
-  const BenchResult result = bench_trial(spec, warmup.value_or(3), measured);
+  const BenchResult result = bench_trial(spec, devices.front(), warmup.value_or(3), measured);
   const double step = median(result.step_seconds);
   const auto [fastest, slowest] = std::minmax_element(result.step_seconds.begin(), result.step_seconds.end());
   fmt::print("{}   {} parameters, {} threads, batch {}\n", title_of(spec), grouped(result.parameters), spec.run.threads,

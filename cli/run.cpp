@@ -101,7 +101,7 @@ int print_record(const results::TrialRecord& record, const std::string& folder) 
   return record.status == results::Status::diverged ? exit_code::diverged : exit_code::failed;
 }
 
-results::TrialRecord train(const ExperimentSpec& spec, const std::string& command, const std::string& folder) {
+results::TrialRecord train(const ExperimentSpec& spec, const std::string& command, const std::string& folder, Device* device) {
   Progress progress("train", spec.train.steps);
   const auto watch = [&](const TrialProgress& now) {
     if (now.phase == "train") {
@@ -113,7 +113,7 @@ results::TrialRecord train(const ExperimentSpec& spec, const std::string& comman
   };
   // A log on a full disk must not end the trial: print() would throw.
   const auto warn = [](const std::string& line) { std::fputs(fmt::format("phasor: {}\n", line).c_str(), stderr); };
-  return run_trial(spec, {command, watch, [] { return interrupted.load(); }, warn, folder});
+  return run_trial(spec, {command, watch, [] { return interrupted.load(); }, warn, folder, device});
 }
 
 /// Stores the record. A trial of a sweep is stored once: by the runner that holds its lease, and only if nobody has done it.
@@ -171,7 +171,7 @@ int run(const Arguments& arguments) {
   ExperimentSpec spec(plugins.registry);
   read_experiment(file, settings, spec);
   require_data(spec);
-  const std::string place = settle_device(spec.run.device);
+  const Place place = settle_device(spec.run.device);
   const Trial trial = make_trial(spec);
   sweeps::prepare_folder(folder);
   fmt::print("trial {}   {}\n", trial.id, title_of(spec));
@@ -179,11 +179,11 @@ int run(const Arguments& arguments) {
     fmt::print("there is a record of it already; --force runs it again\n");
     return print_record(results::load(folder + "/" + trial.id + ".h5"), folder);
   }
-  if (spec.run.device != "cpu") fmt::print("device {}\n", place);
+  if (spec.run.device != "cpu") fmt::print("device {}\n", place.text);
   if (force) remove_checkpoint(folder, trial.id);
   std::fflush(stdout);
   watch_interrupts();
-  const results::TrialRecord record = train(spec, command_line(file, settings, plugin_files, memory), folder);
+  const results::TrialRecord record = train(spec, command_line(file, settings, plugin_files, memory), folder, place.device.get());
   if (interrupted && record.status == results::Status::error) {
     if (spec.run.checkpoint_every > 0)
       fmt::print("{}; the same command goes on from {}\n", record.message, results::checkpoint_file(folder, record.id));

@@ -9,7 +9,6 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/graph/device.h"
 #include "sweeps/report.h"
 
 namespace phasor::cli {
@@ -74,6 +73,9 @@ Json read_experiment(const std::string& file, const std::vector<std::string>& se
   std::vector<std::string> mistakes;
   sweeps::apply_settings(document, settings, mistakes);
   sweeps::apply_settings(document, against, mistakes, "--against");
+  // What a device is asked for by name differs (train.lanes, the trial's id), so `auto` is that where there is one.
+  const Json* device = document.value().at_path("run.device");
+  if (device != nullptr && *device == Json("auto") && settle_device("auto").device != nullptr) document.value()["run"]["device"] = "cuda";
   spec.read(document);
   sweeps::require_none({&document}, mistakes);
   return std::move(document.value());
@@ -83,13 +85,17 @@ void require_data(const ExperimentSpec& spec) {
   if (const auto missing = spec.make_task()->missing()) throw UserError("task: " + spec.task.name + ": " + *missing);
 }
 
-std::string settle_device(const std::string& request) {
-  if (request == "cpu") return "cpu";
+Place settle_device(const std::string& request) {
+  if (request == "cpu") return {nullptr, "cpu"};
   std::string reason;
-  if (const auto device = open_cuda(reason)) reason = device->name() + " is there, but training on it is not supported yet";
+  std::unique_ptr<Device> device = open_cuda(reason);
+  if (device != nullptr) {
+    std::string text = "cuda: " + device->name();
+    return {std::move(device), std::move(text)};
+  }
   if (request == "cuda")
     throw UserError("run.device: cuda cannot be had: " + reason + "; expected cpu, or auto, which takes what there is");
-  return "cpu (auto; cuda: " + reason + ")";
+  return {nullptr, "cpu (auto; cuda: " + reason + ")"};
 }
 
 std::string title_of(const ExperimentSpec& spec) {

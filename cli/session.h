@@ -1,8 +1,10 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "core/graph/device.h"
 #include "core/plugin/loader.h"
 #include "core/plugin/registry.h"
 #include "experiments/spec.h"
@@ -37,9 +39,13 @@ bool is_sweep_file(const std::string& file);
 /// UserError when something that its task needs is not there, such as a file.
 void require_data(const ExperimentSpec& spec);
 
-/// What run.device gets on this machine: "cpu", after `auto` with the reason. UserError when it asks for CUDA, which
-/// cannot be had.
-std::string settle_device(const std::string& request);
+/// Where an experiment trains on this machine.
+struct Place {
+  std::unique_ptr<Device> device;  // null: the processor
+  std::string text;                // "cpu", after `auto` with the reason why not elsewhere; "cuda: NVIDIA H200"
+};
+/// What run.device gets. UserError when it asks for CUDA, which cannot be had.
+Place settle_device(const std::string& request);
 
 /// "state_tracking S2 x gla x selective_rope"
 std::string title_of(const ExperimentSpec& spec);

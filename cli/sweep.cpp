@@ -24,14 +24,28 @@ namespace phasor::cli {
 
 namespace {
 
-/// Of every trial, before the first of them starts. Trials on Slurm find it out where they run.
-void settle_devices(const sweeps::Expansion& expansion) {
+std::set<std::string> requested_devices(const sweeps::Expansion& expansion) {
   std::set<std::string> requests;
   for (const Trial& trial : expansion.trials) requests.insert(trial.spec.at_path("run.device")->as_string());
-  for (const std::string& request : requests) {
-    const std::string place = settle_device(request);
-    if (place != "cpu") fmt::print("device           {}\n", place);
-  }
+  return requests;
+}
+
+/// The sweep with `auto` settled by this machine, for all its trials, wherever they run: their ids depend on it.
+sweeps::Sweep load(const std::string& file, std::vector<std::string> settings, const Registry& registry) {
+  sweeps::Sweep loaded = sweeps::load_sweep(file, settings, registry);
+  if (!requested_devices(loaded.expansion).contains("auto")) return loaded;
+  const Place place = settle_device("auto");
+  fmt::print("device           {}\n", place.text);
+  settings.emplace_back(place.device != nullptr ? "run.device=cuda" : "run.device=cpu");
+  loaded = sweeps::load_sweep(file, settings, registry);
+  if (requested_devices(loaded.expansion).contains("auto"))
+    throw UserError("run.device: found auto among the values of an axis, expected cpu or cuda there");
+  return loaded;
+}
+
+/// Before the first trial starts. Whether Slurm's machines have what is asked for shows there.
+void require_devices(const sweeps::Expansion& expansion) {
+  for (const std::string& request : requested_devices(expansion)) settle_device(request);
 }
 
 /// Only from times that were measured in this folder.
@@ -132,13 +146,13 @@ int sweep(const Arguments& arguments) {
 
   const Plugins plugins(plugin_files);
   plugins.require();
-  sweeps::Sweep loaded = sweeps::load_sweep(file, settings, plugins.registry);
+  sweeps::Sweep loaded = load(file, settings, plugins.registry);
   analysis::read_table_spec(loaded.spec.table);  // what the table cannot read is said before hours of training
   for (const std::string& missing : loaded.expansion.missing) {
     if (!dry_run) throw UserError("task: " + missing);
     fmt::print("missing          {}\n", missing);
   }
-  if (!dry_run && !on_slurm) settle_devices(loaded.expansion);
+  if (!dry_run && !on_slurm) require_devices(loaded.expansion);
   if (folder.empty()) folder = sweeps::default_folder(loaded.spec.name);
   sweeps::require_same_base(folder, loaded, plugins.registry);
   const std::int64_t parallel = jobs.value_or(sweeps::default_jobs(loaded.expansion));

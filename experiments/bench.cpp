@@ -57,8 +57,8 @@ std::vector<EvaluationData> some_evaluation_rows(const ExperimentSpec& spec, con
 
 }  // namespace
 
-BenchResult bench_trial(const ExperimentSpec& spec, std::int64_t warmup, std::int64_t steps) {
-  Trainer trainer(spec);
+BenchResult bench_trial(const ExperimentSpec& spec, Device* device, std::int64_t warmup, std::int64_t steps) {
+  Trainer trainer(spec, device);
   BenchResult result;
   result.parameters = trainer.parameters().total();
   result.least_step_bytes = count_cost(spec).least_step_bytes;
@@ -100,9 +100,10 @@ BenchResult bench_trial(const ExperimentSpec& spec, std::int64_t warmup, std::in
   return result;
 }
 
-std::vector<std::vector<double>> bench_in_turn(const std::deque<ExperimentSpec>& specs, std::int64_t warmup, std::int64_t rounds) {
+std::vector<std::vector<double>> bench_in_turn(const std::deque<ExperimentSpec>& specs, const std::vector<Device*>& devices,
+                                               std::int64_t warmup, std::int64_t rounds) {
   std::vector<std::unique_ptr<Trainer>> trainers;
-  for (const ExperimentSpec& spec : specs) trainers.push_back(std::make_unique<Trainer>(spec));
+  for (std::size_t i = 0; i < specs.size(); ++i) trainers.push_back(std::make_unique<Trainer>(specs[i], devices[i]));
   for (const auto& trainer : trainers)
     for (std::int64_t i = 0; i < warmup; ++i) trainer->step();
   std::vector<std::vector<double>> seconds(specs.size());

@@ -121,6 +121,7 @@ void RunOptions::fields(FieldList& f) {
            "where to train; auto takes what there is, and the record says what ran");
   f.integer("threads", threads, "of this trial; the result does not depend on it", Range::between(1, 1024));
   f.integer("log_every", log_every, "steps between stored points of the training curve; 1 stores every step", Range::at_least(1));
+  f.boolean("capture", capture, "on a device: record the launches of a step once and replay them; off is slower, with the same bits");
   f.integer("checkpoint_every", checkpoint_every, "steps between checkpoints, from which the same command goes on; 0: none",
             Range::at_least(0));
   f.boolean("keep_checkpoint", keep_checkpoint, "keep the last checkpoint, with the trained parameters, beside the record");
@@ -247,11 +248,13 @@ void ExperimentSpec::check(Document& document) {
     document.problem("train.lanes", fmt::format("{} lanes for a batch of {} rows, expected at most {}", *train.lanes, train.batch, train.batch));
 }
 
-std::int64_t default_lanes(std::int64_t batch) { return std::min<std::int64_t>(4, batch); }
+std::int64_t default_lanes(std::int64_t batch, bool cuda) { return cuda ? 1 : std::min<std::int64_t>(4, batch); }
 
-std::int64_t default_micro_batch(std::int64_t rows_per_lane, std::int64_t tokens, std::int64_t dim) {
-  // About 32 k activations of the residual stream at a time; see docs/performance.md.
-  const std::int64_t rows = 32768 / std::max<std::int64_t>(1, tokens * dim);
+std::int64_t default_micro_batch(std::int64_t rows_per_lane, std::int64_t tokens, std::int64_t dim, bool cuda) {
+  // About 32 k activations of the residual stream at a time; see docs/performance.md. A device wants wide launches and has no
+  // caches to stay in: 16 M, 64 MB in f32.
+  const std::int64_t activations = cuda ? 1 << 24 : 1 << 15;
+  const std::int64_t rows = activations / std::max<std::int64_t>(1, tokens * dim);
   return std::clamp<std::int64_t>(rows, 1, rows_per_lane);
 }
 
@@ -260,9 +263,10 @@ void ExperimentSpec::resolve() {
   const auto made = make_task();
   std::int64_t tokens = 0;
   for (const Slice& slice : made->slices(Split::train)) tokens = std::max(tokens, made->tokens(slice));
-  if (!train.lanes) train.lanes = default_lanes(train.batch);
+  const bool cuda = run.device == "cuda";
+  if (!train.lanes) train.lanes = default_lanes(train.batch, cuda);
   const std::int64_t per_lane = (train.batch + *train.lanes - 1) / *train.lanes;
-  if (!train.micro_batch) train.micro_batch = default_micro_batch(per_lane, tokens, model.dim);
+  if (!train.micro_batch) train.micro_batch = default_micro_batch(per_lane, tokens, model.dim, cuda);
 }
 
 std::vector<std::pair<std::string, std::string>> revisions_of(const ExperimentSpec& spec) {
@@ -303,10 +307,12 @@ Json identity(const Json& resolved, const std::string& device_kind) {
   return out;
 }
 
-Trial make_trial(const ExperimentSpec& spec) {
+Trial make_trial(const ExperimentSpec& spec) { return make_trial(spec, spec.run.device == "cuda" ? "cuda" : "cpu"); }
+
+Trial make_trial(const ExperimentSpec& spec, const std::string& device_kind) {
   Json resolved = write_fields(spec.fields());
   for (const char* key : {"$schema", "extends"}) resolved.erase(key);
-  std::string id = uuid5(identity(write_fields(spec.fields(), Names::former), "cpu").canonical());
+  std::string id = uuid5(identity(write_fields(spec.fields(), Names::former), device_kind).canonical());
   return {std::move(resolved), std::move(id)};
 }
 

@@ -46,6 +46,7 @@ struct RunOptions {
   std::string device = "cpu";
   std::int64_t threads = 1;
   std::int64_t log_every = 1;
+  bool capture = true;                // on a device
   std::int64_t checkpoint_every = 0;  // steps between checkpoints; 0 = none
   bool keep_checkpoint = false;       // of a finished trial: the trained parameters
   void fields(FieldList&);
@@ -114,6 +115,9 @@ struct Trial {
 /// The part of a resolved spec that decides the bits: without $schema, note and run, with the device kind; train.storage
 /// only where it rounds.
 Json identity(const Json& resolved, const std::string& device_kind);
+/// `device_kind`: where it trains ("cpu", or Device::kind).
+Trial make_trial(const ExperimentSpec& spec, const std::string& device_kind);
+/// Where run.device asks for; for `auto` the processor.
 Trial make_trial(const ExperimentSpec& spec);
 
 /// Revisions of the numbers that a trial's parts make, as its record has them: "numerics.core", "numerics.encoding.rope".
@@ -121,8 +125,9 @@ std::vector<std::pair<std::string, std::string>> revisions_of(const ExperimentSp
 /// The revision of such a fact in this program; 0 when there is no such part here.
 int revision_here(const std::string& fact, const Registry& registry);
 
-/// Default lanes and micro-batch: from the shapes alone, never from the machine, since they are part of the bits.
-std::int64_t default_lanes(std::int64_t batch);
-std::int64_t default_micro_batch(std::int64_t rows_per_lane, std::int64_t tokens, std::int64_t dim);
+/// Default lanes and micro-batch: from the shapes and the kind of device alone, never from the machine, since they are part of
+/// the bits.
+std::int64_t default_lanes(std::int64_t batch, bool cuda = false);
+std::int64_t default_micro_batch(std::int64_t rows_per_lane, std::int64_t tokens, std::int64_t dim, bool cuda = false);
 
 }  // namespace phasor

@@ -7,19 +7,10 @@
 #include "core/graph/accumulate.h"
 #include "core/graph/transfer.h"
 #include "core/ops/argmax/argmax.h"
-#include "core/ops/cross_entropy/cross_entropy.h"
 #include "core/ops/gather_rows/gather_rows.h"
+#include "experiments/device_steps.h"
 
 namespace phasor {
-
-/// A fixed part of the batch and its gradient.
-struct Trainer::Lane {
-  std::int64_t first_row = 0, row_count = 0;  // of the batch
-  Rows rows;
-  Tensor gradients;  // flat
-  std::int64_t targets = 0;
-  double loss_sum = 0.0;
-};
 
 /// What a thread works with.
 struct Trainer::Worker {
@@ -27,14 +18,6 @@ struct Trainer::Worker {
   Arena arena;
   Profile profile;
   std::unique_ptr<Tape> train, evaluate;
-};
-
-/// A micro-batch as the model sees it.
-struct Trainer::Scored {
-  Columns ids;     // per stream, i32 [rows, tokens]
-  Tensor starts;   // i32 [rows, tokens], or empty
-  Tensor index;    // i32 [capacity], scored positions in order, then -1
-  Tensor targets;  // i32 [capacity], then -1
 };
 
 /// Sums over some evaluation rows.
@@ -119,8 +102,8 @@ void fill(const Tensor& to, double value) {
 Trainer::Trainer(const ExperimentSpec& spec, Device* device)
     : spec_(spec), device_(device), task_(spec.make_task()), train_slices_(task_->slices(Split::train)),
       micro_batch_(spec.train.micro_batch.value()),
-      schedule_(make_schedule(spec.optimizer.schedule, spec.optimizer.lr, spec.train.steps)), pool_(device != nullptr ? 1 : spec.run.threads),
-      gradient_memory_(device) {
+      schedule_(make_schedule(spec.optimizer.schedule, spec.optimizer.lr, spec.train.steps)),
+      pool_(device != nullptr ? 1 : spec.run.threads), gradient_memory_(device) {
   model_ = std::make_unique<Model>(spec.model, DataShape(*task_), spec.mixer(), parameters_);
   parameters_.allocate(precision_of(spec), device);
   parameters_.initialise(static_cast<std::uint64_t>(spec.seed));
@@ -136,6 +119,7 @@ Trainer::Trainer(const ExperimentSpec& spec, Device* device)
     lanes_.push_back(std::move(lane));
   }
   for (std::int64_t i = 0; i < pool_.threads(); ++i) workers_.push_back(std::make_unique<Worker>(device));
+  if (device != nullptr) device_steps_ = std::make_unique<DeviceSteps>(*device, *model_, *optimizer_, lanes_, gradient_memory_);
   profile(false);
 }
 
@@ -157,7 +141,7 @@ Profile Trainer::collected() const {
 }
 
 std::int64_t Trainer::system_blocks() const {
-  std::int64_t sum = gradient_memory_.system_blocks() + staging_.system_blocks();
+  std::int64_t sum = gradient_memory_.system_blocks() + staging_.system_blocks() + (device_steps_ ? device_steps_->system_blocks() : 0);
   for (const auto& worker : workers_) sum += worker->arena.system_blocks();
   return sum;
 }
@@ -187,8 +171,8 @@ Tensor Trainer::loaded(Tape& tape, const Tensor& from) const {
   return to;
 }
 
-Trainer::Scored Trainer::loaded(Tape& tape, const Scored& from) const {
-  Scored out;
+MicroBatch Trainer::loaded(Tape& tape, const MicroBatch& from) const {
+  MicroBatch out;
   for (std::size_t s = 0; s < from.ids.size(); ++s) out.ids.push_back(loaded(tape, from.ids[s]));
   out.starts = loaded(tape, from.starts);
   out.index = loaded(tape, from.index);
@@ -196,31 +180,9 @@ Trainer::Scored Trainer::loaded(Tape& tape, const Scored& from) const {
   return out;
 }
 
-Trainer::Scored Trainer::gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity) const {
-  Arena& memory = host(tape);
-  Scored out;
-  for (std::int64_t s = 0; s < rows.streams; ++s) {
-    const Tensor ids(memory, Dtype::i32, {count, rows.tokens});
-    for (std::int64_t r = 0; r < count; ++r)
-      std::copy_n(rows.ids.data() + ((first + r) * rows.streams + s) * rows.tokens, rows.tokens, ids.as<std::int32_t>() + r * rows.tokens);
-    out.ids.push_back(ids);
-  }
-  if (!rows.starts.empty()) {
-    out.starts = Tensor(memory, Dtype::i32, {count, rows.tokens});
-    std::copy_n(rows.starts.data() + first * rows.tokens, count * rows.tokens, out.starts.as<std::int32_t>());
-  }
-  out.index = Tensor(memory, Dtype::i32, {capacity});
-  out.targets = Tensor(memory, Dtype::i32, {capacity});
-  const std::int32_t* targets = rows.targets.data() + first * rows.tokens;
-  std::int64_t used = 0;
-  for (std::int64_t at = 0; at < count * rows.tokens; ++at) {
-    if (targets[at] < 0) continue;
-    PHASOR_CHECK(used < capacity, "a task scores no more positions than it declared");
-    out.index.as<std::int32_t>()[used] = static_cast<std::int32_t>(at);
-    out.targets.as<std::int32_t>()[used++] = targets[at];
-  }
-  std::fill(out.index.as<std::int32_t>() + used, out.index.as<std::int32_t>() + capacity, -1);
-  std::fill(out.targets.as<std::int32_t>() + used, out.targets.as<std::int32_t>() + capacity, -1);
+MicroBatch Trainer::gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity) const {
+  const MicroBatch out = make_micro_batch(rows, count, capacity, [&](const Shape& shape) { return Tensor(host(tape), Dtype::i32, shape); });
+  fill_micro_batch(out, rows, first);
   return out;
 }
 
@@ -232,15 +194,13 @@ void Trainer::forward_backward(Lane& lane, Worker& worker, const Slice& slice, s
   for (std::int64_t first = 0; first < lane.row_count; first += micro_batch_) {
     const std::int64_t count = std::min(micro_batch_, lane.row_count - first);
     {
-      const Scored batch = loaded(tape, gather(tape, lane.rows, first, count, count * task_->max_targets(slice)));
+      const MicroBatch batch = gather(tape, lane.rows, first, count, count * task_->max_targets(slice));
       const DropoutKey dropout{static_cast<std::uint64_t>(spec_.seed), step, lane.first_row + first};
-      const Tensor hidden = model_->hidden(tape, batch.ids, {0, true, batch.starts, dropout});
-      const Tensor logits = model_->head(tape, ops::gather_rows(tape, hidden, batch.index));
-      const Tensor losses = ops::cross_entropy(tape, logits, batch.targets);
-      const Tensor weight(host(tape), losses.dtype(), losses.shape());
+      const Tensor losses = losses_of(tape, *model_, batch, {0, true, batch.starts, dropout});
+      lane.loss_sum += sum_of(losses);
+      const Tensor weight = tape.empty(losses.shape());
       fill(weight, 1.0 / static_cast<double>(targets));
-      tape.backward(std::array{std::pair{losses, loaded(tape, weight)}});
-      lane.loss_sum += sum_of(fetched(device_, losses, staging_));  // a device waits here, for the whole micro-batch
+      tape.backward(std::array{std::pair{losses, weight}});
     }
     tape.clear();
   }
@@ -252,32 +212,74 @@ StepReport Trainer::update(double lr) {
   });
 }
 
-StepResult Trainer::step() {
-  const std::int64_t step = steps_done_++;
-  const Slice& slice = train_slices_[source_of(step).slice];
-  tokens_seen_ += spec_.train.batch * task_->tokens(slice);
+void Trainer::compute(const Slice& slice, std::int64_t step, StepResult& result) {
   const auto lanes = static_cast<std::int64_t>(lanes_.size());
-  const auto lane = [&](std::int64_t i) -> Lane& { return lanes_[static_cast<std::size_t>(i)]; };
-  const auto worker = [&](std::int64_t i) -> Worker& { return *workers_[static_cast<std::size_t>(i)]; };
-  if (drawn_step_ != step) pool_.run(lanes, [&](std::int64_t i, std::int64_t thread) { draw_batch(lane(i), worker(thread), step); });
-  StepResult result;
-  for (const Lane& each : lanes_) result.targets += each.targets;
   // A lane that is done draws its part of the next batch while others still compute.
-  const bool more = step + 1 < spec_.train.steps;
-  drawn_step_ = more ? step + 1 : -1;
   pool_.run(lanes, [&](std::int64_t i, std::int64_t thread) {
     if (result.targets > 0) forward_backward(lane(i), worker(thread), slice, step, result.targets);
-    if (more) draw_batch(lane(i), worker(thread), step + 1);
+    if (drawn_step_ > step) draw_batch(lane(i), worker(thread), drawn_step_);
   });
-  if (result.targets == 0) return result;
+  if (result.targets == 0) return;
   double loss_sum = 0.0;
   for (const Lane& each : lanes_) loss_sum += each.loss_sum;
   result.loss = loss_sum / static_cast<double>(result.targets);
-  result.lr = schedule_.rate(step);
   const StepReport report = update(result.lr);
   result.grad_norm = report.grad_norm;
   result.clipped = report.clip_factor < 1.0;
-  return result;
+}
+
+void Trainer::compute_on_device(std::int64_t slice, std::int64_t step, const StepResult& result) {
+  Worker& own = worker(0);
+  if (result.targets > 0)
+    device_steps_->start(*own.train, {slice, step, result.targets, micro_batch_, task_->max_targets(train_slices_[static_cast<std::size_t>(slice)]),
+                                      static_cast<std::uint64_t>(spec_.seed), result.lr, spec_.run.capture && own.train->stream().profile == nullptr});
+  // While the device computes.
+  for (Lane& each : lanes_)
+    if (drawn_step_ > step) draw_batch(each, own, drawn_step_);
+}
+
+void Trainer::start_step() {
+  if (device_steps_ && device_steps_->full()) settle();
+  const std::int64_t step = steps_done_++;
+  const auto slice = source_of(step).slice;
+  tokens_seen_ += spec_.train.batch * task_->tokens(train_slices_[slice]);
+  const auto lanes = static_cast<std::int64_t>(lanes_.size());
+  if (drawn_step_ != step) pool_.run(lanes, [&](std::int64_t i, std::int64_t thread) { draw_batch(lane(i), worker(thread), step); });
+  StepResult result;
+  result.step = step + 1;
+  for (const Lane& each : lanes_) result.targets += each.targets;
+  if (result.targets > 0) result.lr = schedule_.rate(step);
+  drawn_step_ = step + 1 < spec_.train.steps ? step + 1 : -1;
+  if (device_steps_)
+    compute_on_device(static_cast<std::int64_t>(slice), step, result);
+  else
+    compute(train_slices_[slice], step, result);
+  results_.push_back(result);
+}
+
+/// Completes the results of steps on a device.
+void Trainer::settle() {
+  if (!device_steps_) return;
+  const std::vector<DeviceSteps::Result> found = device_steps_->read();
+  auto next = found.begin();
+  for (; settled_ < results_.size(); ++settled_) {
+    StepResult& result = results_[settled_];
+    if (result.targets == 0) continue;
+    result.loss = next->loss_sum / static_cast<double>(result.targets);
+    result.grad_norm = next->grad_norm;
+    result.clipped = next++->clip_factor < 1.0;
+  }
+}
+
+std::vector<StepResult> Trainer::take_results() {
+  settle();
+  settled_ = 0;
+  return std::exchange(results_, {});
+}
+
+StepResult Trainer::step() {
+  start_step();
+  return take_results().back();
 }
 
 void Trainer::resume(std::int64_t steps, std::int64_t updates) {
@@ -301,10 +303,9 @@ Trainer::Part Trainer::over_parts(const EvaluationData& data, FunctionRef<Part(T
 }
 
 Trainer::Part Trainer::score(Tape& tape, const EvaluationData& data, std::int64_t first, std::int64_t count) const {
-  const Scored rows = gather(tape, data.rows, first, count, count * task_->max_targets(data.slice)), batch = loaded(tape, rows);
-  const Tensor hidden = model_->hidden(tape, batch.ids, {0, false, batch.starts, {}});
+  const MicroBatch rows = gather(tape, data.rows, first, count, count * task_->max_targets(data.slice)), batch = loaded(tape, rows);
   Tensor right;
-  const Tensor each = ops::cross_entropy(tape, model_->head(tape, ops::gather_rows(tape, hidden, batch.index)), batch.targets, &right);
+  const Tensor each = losses_of(tape, *model_, batch, {0, false, batch.starts, {}}, &right);
   const Tensor losses = fetched(device_, each, staging_), correct = fetched(device_, right, staging_);
   Part part;
   part.loss = sum_of(losses);

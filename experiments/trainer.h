@@ -11,6 +11,7 @@
 #include "core/optim/optimizer.h"
 #include "core/optim/schedule.h"
 #include "experiments/data.h"
+#include "experiments/lane.h"
 #include "experiments/order.h"
 #include "experiments/spec.h"
 #include "experiments/thread_pool.h"
@@ -19,6 +20,7 @@ namespace phasor {
 
 /// What one update did.
 struct StepResult {
+  std::int64_t step = 0;       // number of the update, from 1
   double loss = 0.0;           // mean over the supervised tokens of the batch, before the update
   double lr = 0.0;
   double grad_norm = 0.0;
@@ -45,6 +47,8 @@ struct FreeResult {
   std::int64_t tokens = 0, rows = 0;
 };
 
+class DeviceSteps;
+
 /// A model in training. A batch is dealt to a fixed number of lanes; a lane works through its rows in micro-batches, in
 /// order, into its own gradient buffer; the buffers are added in the order of the lanes. Threads take lanes, so the bits
 /// do not depend on them; what a pass computes lies in the memory of the thread, which stays in its caches from lane to lane. Means are over all supervised tokens of the batch, exactly.
@@ -54,8 +58,12 @@ class Trainer {
   explicit Trainer(const ExperimentSpec& spec, Device* device = nullptr);
   ~Trainer();
 
-  StepResult step();  // the next update
-  std::int64_t steps_done() const { return steps_done_; }
+  StepResult step();  // the next update, and what it did
+  /// The next update. On a device it goes on after the return, and results wait there until they are taken.
+  void start_step();
+  /// Of the updates whose results nobody has taken, in order; waits for a device.
+  std::vector<StepResult> take_results();
+  std::int64_t steps_done() const { return steps_done_; }  // that were started
   SliceResult evaluate(const EvaluationData& data);
   /// Greedy decoding, token by token with carried state. Only for slices with a prompt (Task::prompt).
   FreeResult decode(const EvaluationData& data);
@@ -77,10 +85,10 @@ class Trainer {
   std::int64_t system_blocks() const;
 
  private:
-  struct Lane;
   struct Worker;
-  struct Scored;
   struct Part;
+  Lane& lane(std::int64_t i) { return lanes_[static_cast<std::size_t>(i)]; }
+  Worker& worker(std::int64_t i) { return *workers_[static_cast<std::size_t>(i)]; }
   BatchSource source_of(std::int64_t step) const;
   void draw_batch(Lane& lane, Worker& worker, std::int64_t step);
   void forward_backward(Lane& lane, Worker& worker, const Slice& slice, std::int64_t step, std::int64_t targets);
@@ -88,14 +96,18 @@ class Trainer {
   Arena& host(Tape& tape) const { return device_ != nullptr ? staging_ : tape.arena(); }
   /// The same where kernels can read it.
   Tensor loaded(Tape& tape, const Tensor& from) const;
-  Scored loaded(Tape& tape, const Scored& from) const;
-  Scored gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity) const;
+  MicroBatch loaded(Tape& tape, const MicroBatch& from) const;
+  MicroBatch gather(Tape& tape, const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t capacity) const;
   /// Sums over all micro-batches of evaluation rows.
   Part over_parts(const EvaluationData&, FunctionRef<Part(Tape&, std::int64_t first, std::int64_t count)> work);
   Part score(Tape&, const EvaluationData&, std::int64_t first, std::int64_t count) const;
   Part decode_rows(Tape&, const EvaluationData&, std::int64_t first, std::int64_t count) const;
   std::vector<std::int32_t> predict(Tape&, const Tensor& ids, std::int64_t offset, std::vector<State>&) const;
   StepReport update(double lr);
+  /// One update of the processor, and the start of one of the device: with the batch that the lanes hold; draws the next one.
+  void compute(const Slice& slice, std::int64_t step, StepResult& result);
+  void compute_on_device(std::int64_t slice, std::int64_t step, const StepResult& result);
+  void settle();
 
   const ExperimentSpec& spec_;
   Device* device_;
@@ -112,6 +124,9 @@ class Trainer {
   std::vector<Lane> lanes_;
   std::vector<std::unique_ptr<Worker>> workers_;  // of the threads of the pool
   std::vector<Tensor> gradients_;   // of the lanes
+  std::unique_ptr<DeviceSteps> device_steps_;  // null on the processor
+  std::vector<StepResult> results_;            // not taken
+  std::size_t settled_ = 0;                    // of them complete; on a device
   std::int64_t drawn_step_ = -1;    // whose batch the lanes hold
   std::int64_t steps_done_ = 0, tokens_seen_ = 0;
 };

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/hash.h"
+#include "core/graph/device.h"
 #include "core/graph/transfer.h"
 #include "experiments/checkpoint.h"
 #include "experiments/trainer.h"
@@ -55,7 +56,7 @@ class BitsChain {
 class Run {
  public:
   Run(const ExperimentSpec& spec, results::TrialRecord& record, const TrialSettings& settings)
-      : spec_(spec), record_(record), settings_(settings), trainer_(spec) {
+      : spec_(spec), record_(record), settings_(settings), trainer_(spec, settings.device) {
     for (const Split split : {Split::valid, Split::test})
       for (const Slice& slice : trainer_.task().slices(split)) {
         data_.push_back(make_evaluation_data(trainer_.task(), slice, static_cast<std::uint64_t>(spec.eval_seed)));
@@ -72,15 +73,18 @@ class Run {
     const std::int64_t steps = spec_.train.steps;
     while (trainer_.steps_done() < steps && record_.status == results::Status::done) {
       const auto start = Clock::now();
-      const StepResult result = trainer_.step();
+      trainer_.start_step();
       const std::int64_t step = trainer_.steps_done();
-      note_step(step, result);
+      const auto due = [&](std::int64_t every) { return every > 0 && step % every == 0; };
+      const bool stopped = settings_.stop && settings_.stop() && step < steps;
+      // What a step on a device found out is asked for where the record or what follows needs it: asking waits.
+      const bool asked = settings_.device == nullptr || step == 1 || step == steps || stopped || due(spec_.run.log_every) ||
+                         due(spec_.train.eval_every) || due(spec_.run.checkpoint_every);
+      if (asked) note_results();
       counts_.train_seconds += seconds_since(start);
       if (record_.status != results::Status::done) break;
-      if (settings_.watch) settings_.watch({step, steps, result.loss, result.lr, result.grad_norm, "train"});
-      if (step < steps && spec_.train.eval_every > 0 && step % spec_.train.eval_every == 0) evaluate(Split::valid, step);
-      const bool stopped = settings_.stop && settings_.stop() && step < steps;
-      if (stopped || (spec_.run.checkpoint_every > 0 && step % spec_.run.checkpoint_every == 0) || step == steps) keep(step == steps);
+      if (step < steps && due(spec_.train.eval_every)) evaluate(Split::valid, step);
+      if (stopped || due(spec_.run.checkpoint_every) || step == steps) keep(step == steps);
       if (stopped) {
         record_.status = results::Status::error;
         record_.message = fmt::format("interrupted after step {} of {}", step, steps);
@@ -161,6 +165,15 @@ class Run {
       record_.summary.emplace_back("distinct." + where, static_cast<double>(report.slices[i].distinct));
     }
     record_.summary.emplace_back("shared_rows_compared", static_cast<double>(report.rows_compared));
+  }
+
+  /// Nothing that comes after a loss that is not finite counts.
+  void note_results() {
+    for (const StepResult& result : trainer_.take_results()) {
+      note_step(result.step, result);
+      if (record_.status != results::Status::done) return;
+      if (settings_.watch) settings_.watch({result.step, spec_.train.steps, result.loss, result.lr, result.grad_norm, "train"});
+    }
   }
 
   void note_step(std::int64_t step, const StepResult& result) {
@@ -249,12 +262,14 @@ class Run {
 }  // namespace
 
 results::TrialRecord run_trial(const ExperimentSpec& spec, const TrialSettings& settings) {
-  Trial trial = make_trial(spec);
+  const std::string kind = settings.device != nullptr ? settings.device->kind() : "cpu";
+  Trial trial = make_trial(spec, kind);
   results::TrialRecord record;
   record.id = std::move(trial.id);
   record.spec = std::move(trial.spec);
   record.provenance = machine_provenance();
-  record.provenance.emplace_back("device", "cpu");
+  record.provenance.emplace_back("device", kind);
+  if (settings.device != nullptr) record.provenance.emplace_back("device.name", settings.device->name());
   record.provenance.emplace_back("command", settings.command);
   for (auto& fact : revisions_of(spec)) record.provenance.push_back(std::move(fact));
   const auto fail = [&](const std::string& message, results::Status status = results::Status::error) {

@@ -19,13 +19,14 @@ struct TrialProgress {
   std::string phase;  // "train", "valid", "test"
 };
 
-/// How a trial is carried out; none of it changes a bit of the result.
+/// How a trial is carried out; but for the device none of it changes a bit of the result.
 struct TrialSettings {
   std::string command = {};  // for the provenance
   std::function<void(const TrialProgress&)> watch = {};  // may be empty, as the others
   std::function<bool()> stop = {};                       // asked after every step; true ends the trial with "interrupted"
   std::function<void(const std::string&)> warn = {};     // one line
   std::string folder = {};   // of checkpoints (experiments/checkpoint.h); empty: none are written or read
+  Device* device = nullptr;  // where it trains, whose kind is part of the trial's id; null: the processor
 };
 
 /// Trains, evaluates and returns the record; never throws for what goes wrong inside the trial: that is a status and a
@@ -49,9 +50,11 @@ struct BenchResult {
   std::int64_t blocks_taken = 0;         // by the lanes from the system, in the measured steps
   std::int64_t parameters = 0;
 };
-BenchResult bench_trial(const ExperimentSpec& spec, std::int64_t warmup, std::int64_t steps);
-/// Seconds per step [spec, round] of several experiments, one step of each in every round, on the same memory and processor.
-std::vector<std::vector<double>> bench_in_turn(const std::deque<ExperimentSpec>& specs, std::int64_t warmup, std::int64_t rounds);
+BenchResult bench_trial(const ExperimentSpec& spec, Device* device, std::int64_t warmup, std::int64_t steps);
+/// Seconds per step [spec, round] of several experiments, one step of each in every round, on the same memory and processor, or
+/// each on its device.
+std::vector<std::vector<double>> bench_in_turn(const std::deque<ExperimentSpec>& specs, const std::vector<Device*>& devices,
+                                               std::int64_t warmup, std::int64_t rounds);
 /// GFLOP/s of 1024^3 f32 products on the calling thread, the median over so many seconds.
 double measure_peak(double seconds);
 

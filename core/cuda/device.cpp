@@ -1,5 +1,8 @@
 #include "core/graph/device.h"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <cuda_runtime_api.h>
 
 #include "core/cuda/kernels.h"
@@ -14,6 +17,55 @@ constexpr std::size_t scratch_bytes = 64 << 20;
 void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) throw UserError(std::string("cuda: ") + what + ": " + cudaGetErrorString(status));
 }
+
+/// Pinned memory in which bytes wait for the way to the device, in segments that take turns: a segment is written again when
+/// the copies out of it are done.
+class Staging {
+ public:
+  Staging() {
+    check(cudaMallocHost(&memory_, segments * segment_bytes), "pinned memory");
+    for (cudaEvent_t& event : events_) check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event");
+  }
+  ~Staging() {
+    for (cudaEvent_t event : events_) cudaEventDestroy(event);
+    cudaFreeHost(memory_);
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  void send(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+    auto* target = static_cast<std::byte*>(to);
+    const auto* source = static_cast<const std::byte*>(from);
+    while (bytes > 0) {
+      const std::size_t part = std::min(bytes, segment_bytes);
+      std::byte* place = room(part, stream);
+      std::memcpy(place, source, part);
+      check(cudaMemcpyAsync(target, place, part, cudaMemcpyHostToDevice, stream), "copy to the device");
+      target += part;
+      source += part;
+      bytes -= part;
+    }
+  }
+
+ private:
+  static constexpr std::size_t segments = 8, segment_bytes = 1 << 20;
+
+  std::byte* room(std::size_t bytes, cudaStream_t stream) {
+    if (used_ + bytes > segment_bytes) {
+      check(cudaEventRecord(events_[at_], stream), "event");
+      at_ = (at_ + 1) % segments;
+      check(cudaEventSynchronize(events_[at_]), "a copy to the device");  // at once where nothing was recorded
+      used_ = 0;
+    }
+    std::byte* place = static_cast<std::byte*>(memory_) + at_ * segment_bytes + used_;
+    used_ += (bytes + 63) / 64 * 64;
+    return place;
+  }
+
+  void* memory_ = nullptr;
+  std::array<cudaEvent_t, segments> events_{};
+  std::size_t at_ = 0, used_ = 0;
+};
 
 /// The first device and one queue on it.
 class CudaDevice : public Device {
@@ -32,19 +84,22 @@ class CudaDevice : public Device {
   CudaDevice& operator=(const CudaDevice&) = delete;
 
   std::string name() const override { return name_; }
+  std::string kind() const override { return "cuda"; }
 
   void* allocate(std::size_t bytes) override {
+    require_no_capture("memory is taken");
     void* data = nullptr;
     check(cudaMalloc(&data, bytes), (std::to_string(bytes) + " bytes of memory").c_str());
     return data;
   }
   void release(void* data) override { cudaFree(data); }
 
-  // From memory that is not pinned the call returns when the bytes have been taken over.
   void copy_in(void* to, const void* from, std::size_t bytes) override {
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "copy to the device");
+    require_no_capture("something is copied in");
+    staging_.send(to, from, bytes, stream_);
   }
   void copy_out(void* to, const void* from, std::size_t bytes) override {
+    require_no_capture("something is copied out");
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "copy from the device");
     synchronize();
   }
@@ -57,10 +112,17 @@ class CudaDevice : public Device {
     kernels_.run(kernel, dtype, {stream_, &products_, scratch_, scratch_bytes}, args);
   }
   bool has(const void* kernel, Dtype dtype) const override { return kernels_.has(kernel, dtype); }
-  void synchronize() override { check(cudaStreamSynchronize(stream_), "a kernel"); }
+  void synchronize() override {
+    require_no_capture("the queue is waited for");
+    check(cudaStreamSynchronize(stream_), "a kernel");
+  }
 
-  void begin_capture() override { check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture"); }
+  void begin_capture() override {
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
+    capturing_ = true;
+  }
   std::shared_ptr<void> end_capture() override {
+    capturing_ = false;
     cudaGraph_t graph = nullptr;
     check(cudaStreamEndCapture(stream_, &graph), "capture");
     cudaGraphExec_t ready = nullptr;
@@ -74,8 +136,14 @@ class CudaDevice : public Device {
   }
 
  private:
+  void require_no_capture(const char* what) const {
+    PHASOR_CHECK(!capturing_, std::string(what) + " while launches are captured");
+  }
+
   std::string name_;
   cudaStream_t stream_ = nullptr;
+  Staging staging_;
+  bool capturing_ = false;
   void* scratch_ = nullptr;
   cuda::Products products_;
   cuda::Kernels kernels_;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/graph/kernel.h"
+#include "core/graph/total.h"
 
 namespace phasor {
 
@@ -39,6 +40,14 @@ void zero_cpu(const ZeroRows& a) {
   for (std::int64_t r = 0; r < a.rows; ++r) std::memset(row<T>(a.to, r), 0, static_cast<std::size_t>(a.width) * sizeof(T));
 }
 
+template <class T>
+void total_cpu(const Total& a) {
+  const T* x = static_cast<const T*>(a.values.data);
+  double sum = 0.0;
+  for (std::int64_t i = 0; i < a.count; ++i) sum += static_cast<double>(x[i]);
+  *a.sum += sum;
+}
+
 /// The same stream for elements of another type.
 Stream in(Stream stream, Dtype dtype) {
   stream.dtype = dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32;
@@ -50,6 +59,7 @@ Stream in(Stream stream, Dtype dtype) {
 const Kernel<CopyRows> copy_rows{"copy", copy_cpu<float>, copy_cpu<double>};
 const Kernel<AddRows> add_rows{"add", add_cpu<float>, add_cpu<double>};
 const Kernel<ZeroRows> zero_rows{"zero", zero_cpu<float>, zero_cpu<double>};
+const Kernel<Total> total_values{"total", total_cpu<float>, total_cpu<double>};
 
 void copy(const Stream& stream, const Tensor& from, const Tensor& to, bool accumulate) {
   PHASOR_CHECK(from.rows() == to.rows() && from.width() == to.width() && from.dtype() == to.dtype(),
@@ -67,6 +77,11 @@ void add(const Stream& stream, const Tensor& a, const Tensor& b, const Tensor& o
 
 void zero(const Stream& stream, const Tensor& tensor) {
   launch(in(stream, tensor.dtype()), zero_rows, {tensor.view(), tensor.rows(), tensor.width()}, {0.0, bytes_of(tensor)});
+}
+
+void add_total(const Stream& stream, const Tensor& values, const Tensor& sum) {
+  PHASOR_CHECK(values.contiguous() && sum.dtype() == Dtype::f64 && sum.size() == 1, "total of " + values.shape().text());
+  launch(in(stream, values.dtype()), total_values, {values.view(), values.size(), sum.as<double>()}, {0.0, bytes_of(values)});
 }
 
 void zero(const Tensor& tensor) { zero(Stream{}, tensor); }

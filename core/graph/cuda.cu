@@ -1,5 +1,6 @@
 #include "core/cuda/kernels.h"
 #include "core/cuda/launch.h"
+#include "core/cuda/total.h"
 #include "core/graph/kernel.h"
 
 namespace phasor {
@@ -42,12 +43,24 @@ void zero(const cuda::Queue& queue, const ZeroRows& a) {
   cuda::start_each(queue, a.rows * a.width, zero_one<T>, a);
 }
 
+template <class T>
+struct Value {
+  const T* values;
+  __device__ double operator()(std::int64_t i) const { return static_cast<double>(values[i]); }
+};
+
+template <class T>
+void total(const cuda::Queue& queue, const Total& a) {
+  cuda::start_total(queue, Value<T>{static_cast<const T*>(a.values.data)}, a.count, a.sum);
+}
+
 }  // namespace
 
 void graph_cuda(cuda::Kernels& kernels) {
   kernels.add(copy_rows, copy<float>, copy<double>);
   kernels.add(add_rows, add<float>, add<double>);
   kernels.add(zero_rows, zero<float>, zero<double>);
+  kernels.add(total_values, total<float>, total<double>);
 }
 
 }  // namespace phasor

@@ -17,6 +17,7 @@ class Device {
   virtual ~Device() = default;
 
   virtual std::string name() const = 0;  // "NVIDIA H200"
+  virtual std::string kind() const = 0;  // "cuda": what of it decides the bits of a result, and so is part of its name
 
   /// Memory of the device, 64-byte aligned at least, not initialised; the host may not touch it. Throws std::bad_alloc.
   virtual void* allocate(std::size_t bytes) = 0;
@@ -37,7 +38,8 @@ class Device {
   /// Waits until the queue is empty. Faults of kernels show here at the latest.
   virtual void synchronize() = 0;
 
-  /// What is launched between these is remembered and not run. `replay` runs what a capture gave, as one piece.
+  /// What is launched between these, and what `fill` does, is remembered and not run; memory is neither taken nor copied in or
+  /// out, and nothing is waited for (InternalError). `replay` runs what a capture gave, as one piece.
   virtual void begin_capture() = 0;
   virtual std::shared_ptr<void> end_capture() = 0;
   virtual void replay(void* captured) = 0;

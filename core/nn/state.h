@@ -16,6 +16,8 @@ struct DropoutKey {
   std::uint64_t seed = 0;
   std::int64_t step = 0;       // updates done before this one
   std::int64_t first_row = 0;  // of the whole batch
+  /// Where a device finds the step when the kernel runs; `step` is 0 then. Null: it is `step`.
+  const std::int64_t* step_at = nullptr;
 };
 
 /// Is shown what a layer computes on the way, for figures (phasor plot, kind spectra). What has one of these inside shows it,

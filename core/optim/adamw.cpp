@@ -23,14 +23,14 @@ void AdamW::count_update() {
   power2_ *= adamw_.betas[1];
 }
 
-void AdamW::begin(double lr) { lr_ = lr; }
+UpdateNumbers AdamW::numbers(double lr) const {
+  return {0.0, 1.0, 1.0 - lr * options_.weight_decay, lr / (1.0 - power1_), 1.0 / std::sqrt(1.0 - power2_)};
+}
 
-void AdamW::update(const Stream& stream, const Tensor& gradient, std::int64_t first, std::int64_t count, double clip,
-                   bool decays) {
+void AdamW::update(const Stream& stream, const Tensor& gradient, std::int64_t first, std::int64_t count, bool decays) {
   launch(stream, adamw_update,
-         {parameters_.flat().view(), gradient.view(), first_.view(), second_.view(), first, count, clip,
-          decays ? 1.0 - lr_ * options_.weight_decay : 1.0, adamw_.betas[0], adamw_.betas[1], adamw_.eps,
-          lr_ / (1.0 - power1_), 1.0 / std::sqrt(1.0 - power2_)},
+         {parameters_.flat().view(), gradient.view(), first_.view(), second_.view(), first, count, current(), decays,
+          adamw_.betas[0], adamw_.betas[1], adamw_.eps},
          {0.0, 7 * count * static_cast<std::int64_t>(size_of(gradient.dtype()))});
 }
 

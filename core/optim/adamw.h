@@ -24,14 +24,13 @@ class AdamW final : public Optimizer {
   }
 
  private:
-  void begin(double lr) override;
-  void update(const Stream&, const Tensor& gradient, std::int64_t first, std::int64_t count, double clip, bool decays) override;
+  UpdateNumbers numbers(double lr) const override;
+  void update(const Stream&, const Tensor& gradient, std::int64_t first, std::int64_t count, bool decays) override;
   void count_update() override;
 
   AdamWOptions adamw_;
   Tensor first_, second_;
   double power1_ = 1.0, power2_ = 1.0;  // betas to the power of the updates
-  double lr_ = 0.0;
 };
 
 }  // namespace phasor

@@ -1,8 +1,6 @@
 #include "core/optim/optimizer.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 #include "core/graph/accumulate.h"
 #include "core/graph/transfer.h"
@@ -45,6 +43,7 @@ void Optimizer::cut() {
     at = std::max(end, at + 1);
   }
   squares_ = Tensor(arena_, Dtype::f64, {static_cast<std::int64_t>(pieces_.size())});
+  numbers_ = Tensor(arena_, Dtype::f64, {static_cast<std::int64_t>(sizeof(UpdateNumbers) / sizeof(double))});
 }
 
 void Optimizer::add_up(const Stream& stream, std::span<const Tensor> gradients, std::size_t piece) {
@@ -54,27 +53,34 @@ void Optimizer::add_up(const Stream& stream, std::span<const Tensor> gradients, 
   launch(stream, sum_squares, {sum.view(), count, squares_.as<double>() + piece}, {0.0, bytes_of(sum)});
 }
 
-StepReport Optimizer::step(std::span<const Tensor> gradients, double lr, Parallel parallel) {
+void Optimizer::prepare(double lr) {
+  if (pieces_.empty()) cut();
+  count_update();
+  UpdateNumbers now = numbers(lr);
+  if (!dry_) put(parameters_.device(), Tensor::borrow(&now, Dtype::f64, numbers_.shape()), numbers_);
+}
+
+void Optimizer::launch_update(std::span<const Tensor> gradients, Parallel parallel) {
   for (const Tensor& gradient : gradients)
     PHASOR_CHECK(gradient.size() == parameters_.flat_size(), "one gradient per parameter");
-  if (pieces_.empty()) cut();
   zero(stream(), squares_);
   const auto pieces = static_cast<std::int64_t>(pieces_.size());
   parallel(pieces, [&](std::int64_t i, const Stream& stream) { add_up(stream, gradients, static_cast<std::size_t>(i)); });
-  StepReport report;
-  Arena memory;
-  const Tensor squares = dry_ ? Tensor() : fetched(parameters_.device(), squares_, memory);
-  if (squares) report.grad_norm = std::sqrt(std::accumulate(squares.as<double>(), squares.as<double>() + pieces, 0.0));
-  if (options_.clip) report.clip_factor = std::min(1.0, *options_.clip / (report.grad_norm + 1e-6));
-
-  count_update();
-  begin(lr);
+  launch(stream(), clip_factor, {squares_.as<double>(), pieces, options_.clip.value_or(0.0), current()}, {0.0, bytes_of(squares_)});
   parallel(pieces, [&](std::int64_t i, const Stream& stream) {
-    const auto [first, count, decays] = pieces_[static_cast<std::size_t>(i)];
-    update(stream, gradients[0], first, count, report.clip_factor, decays);
-    for (const Tensor& stored : rounded_) round_part(stream, stored, first, count);
+    const auto& [first, count, decays] = pieces_[static_cast<std::size_t>(i)];
+    update(stream, gradients[0], first, count, decays);
+    for (const Tensor& flat : rounded_) round_part(stream, flat, first, count);
   });
-  return report;
+}
+
+StepReport Optimizer::step(std::span<const Tensor> gradients, double lr, Parallel parallel) {
+  prepare(lr);
+  launch_update(gradients, parallel);
+  if (dry_) return {};
+  Arena memory;
+  const Tensor found = fetched(parameters_.device(), report(), memory);
+  return {found.as<double>()[0], found.as<double>()[1]};
 }
 
 StepReport Optimizer::step(const Tensor& gradient, double lr) {

@@ -29,8 +29,10 @@ struct DecayOptions {
   void fields(FieldList&, const std::string& weight_decay_help);
 };
 
-/// Updates the parameters of a store in place, where they lie: streams and gradients are of the same device. Its memory is a few tensors of the size of the parameters and the number
-/// of updates: what a checkpoint holds.
+struct UpdateNumbers;
+
+/// Updates the parameters of a store in place, where they lie: streams and gradients are of the same device. Its memory is a
+/// few tensors of the size of the parameters and the number of updates: what a checkpoint holds.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -45,6 +47,12 @@ class Optimizer {
   StepReport step(std::span<const Tensor> gradients, double lr, Parallel parallel);
   /// The same on the calling thread.
   StepReport step(const Tensor& gradient, double lr);
+  /// `step` in three parts, for a device that is not to be waited for. `prepare` counts the update and says what it needs of the
+  /// host; `launch_update` only launches, so that it can be captured when one update has been made; `report` is f64 [2], the
+  /// norm and the clipping factor of the last update, in the memory of the parameters.
+  void prepare(double lr);
+  void launch_update(std::span<const Tensor> gradients, Parallel parallel);
+  Tensor report() const { return Tensor::borrow(numbers_.data(), Dtype::f64, {2}); }
 
   /// From now on parameters and memory are rounded to bfloat16 (8 bits of mantissa, to the nearest, ties to even) after
   /// every update, and the parameters, frozen ones too, at once: as a program that stores them so computes, up to the
@@ -62,12 +70,13 @@ class Optimizer {
   Optimizer(const DecayOptions& options, ParameterStore& parameters, bool dry)
       : options_(options), parameters_(parameters), dry_(dry), arena_(parameters.device()) {}
 
-  /// Begins update number `updates() + 1` at this rate.
-  virtual void begin(double lr) = 0;
+  /// What the kernels of update number `updates()` need to know at this rate.
+  virtual UpdateNumbers numbers(double lr) const = 0;
   /// Parameters first .. first+count-1 of the flat buffer: neighbours that are trained and that decay alike.
-  virtual void update(const Stream&, const Tensor& gradient, std::int64_t first, std::int64_t count, double clip, bool decays) = 0;
+  virtual void update(const Stream&, const Tensor& gradient, std::int64_t first, std::int64_t count, bool decays) = 0;
   virtual void count_update() { ++updates_; }
   Tensor flat_zeros();
+  UpdateNumbers* current() const { return static_cast<UpdateNumbers*>(numbers_.data()); }
   /// Of its own launches, outside of what a caller spreads over threads.
   Stream stream() const { return {parameters_.flat().dtype(), nullptr, dry_, parameters_.device()}; }
 
@@ -89,6 +98,7 @@ class Optimizer {
   Arena arena_;
   std::vector<Piece> pieces_;    // cut before the first update: parameters are declared by then
   Tensor squares_;               // f64 [pieces], of the summed gradient
+  Tensor numbers_;               // f64, UpdateNumbers
   std::vector<Tensor> rounded_;  // flat tensors that are kept in bfloat16: none, or all
 };
 

@@ -20,11 +20,12 @@ std::vector<std::pair<std::string, Tensor>> Sgd::memory() const {
   return {{"moment", moment_}};
 }
 
-void Sgd::update(const Stream& stream, const Tensor& gradient, std::int64_t first, std::int64_t count, double clip,
-                 bool decays) {
+UpdateNumbers Sgd::numbers(double lr) const { return {0.0, 1.0, 1.0, lr, 0.0}; }
+
+void Sgd::update(const Stream& stream, const Tensor& gradient, std::int64_t first, std::int64_t count, bool decays) {
   launch(stream, sgd_update,
-         {parameters_.flat().view(), gradient.view(), moment_.view(), first, count, clip,
-          decays ? options_.weight_decay : 0.0, sgd_.momentum, lr_, sgd_.nesterov},
+         {parameters_.flat().view(), gradient.view(), moment_.view(), first, count, current(),
+          decays ? options_.weight_decay : 0.0, sgd_.momentum, sgd_.nesterov},
          {0.0, (moment_ ? 5 : 3) * count * static_cast<std::int64_t>(size_of(gradient.dtype()))});
 }
 

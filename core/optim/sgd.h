@@ -20,12 +20,11 @@ class Sgd final : public Optimizer {
   std::vector<std::pair<std::string, Tensor>> memory() const override;
 
  private:
-  void begin(double lr) override { lr_ = lr; }
-  void update(const Stream&, const Tensor& gradient, std::int64_t first, std::int64_t count, double clip, bool decays) override;
+  UpdateNumbers numbers(double lr) const override;
+  void update(const Stream&, const Tensor& gradient, std::int64_t first, std::int64_t count, bool decays) override;
 
   SgdOptions sgd_;
   Tensor moment_;  // empty without momentum
-  double lr_ = 0.0;
 };
 
 }  // namespace phasor

@@ -6,7 +6,7 @@ import subprocess
 
 from harness import Case, PHASOR, ROOT, main
 
-PARTS = ["gpu tests", "cpu against gpu", "compute-sanitizer", "steps", "mixers", "trials per hour", "torch steps"]
+PARTS = ["gpu tests", "cpu against gpu", "captured or eager", "compute-sanitizer", "steps", "mixers", "trials per hour", "torch steps"]
 
 # A program with a device: trains by writing losses, unless it refuses.
 FAKE = '''#!/usr/bin/python3
@@ -16,21 +16,25 @@ words = sys.argv[1:]
 if words[0] == "doctor":
     print("cuda             NVIDIA H200")
 elif os.environ["FAKE"] == "refuses":
-    print("phasor: run.device: cuda cannot be had: NVIDIA H200 is there, but training on it is not supported yet")
+    print("phasor: run.device: cuda cannot be had: no driver; expected cpu, or auto, which takes what there is")
     sys.exit(2)
 elif os.environ["FAKE"] == "lacks":
     print("error: device NVIDIA H200: there is no f32 kernel for gla.forward, which only the processor has")
     sys.exit(1)
 elif words[0] == "bench":
+    if "--against" in words:
+        print("1.000 ms/step   ratio 1.0\\n2.000 ms/step   ratio 2.0")
     print("step             3.000 ms (median)\\narithmetic       67.0 GFLOP\\nmemory           4.8 MB")
 elif words[0] == "run":
-    device, folder = words[words.index("--device") + 1], words[words.index("--out") + 1]
+    settings = dict(word.split("=", 1) for word in words if "=" in word)
+    device, folder = settings.get("run.device", "cuda"), words[words.index("--out") + 1]
     off = 1.0 + (float(os.environ.get("OFF", 0)) if device == "cuda" else 0.0)
     os.makedirs(folder)
     with h5py.File(folder + "/x.h5", "w") as file:
         file["provenance/name"] = [b"device"]
         file["provenance/value"] = [b"cpu" if os.environ["FAKE"] == "lies" else device.encode()]
         file["steps/loss"] = [off * 2.0 / (1 + step) for step in range(200)]
+        file["steps/grad_norm"] = [1.0 if os.environ["FAKE"] != "drifts" or settings.get("run.capture") != "true" else 1.0 + 1e-15] * 200
 '''
 
 
@@ -70,10 +74,11 @@ class GpuCheck(Case):
         self.assertEqual(sorted(os.listdir(os.path.join(ROOT, "bench/results"))), before)
 
     def test_what_the_program_cannot_do_is_never_passed(self):
-        for what, why in [("refuses", "training on CUDA"), ("lacks", "there is no f32 kernel for gla.forward")]:
-            rows = self.fake(what)
-            for part in ["cpu against gpu", "compute-sanitizer", "steps", "trials per hour"]:
-                self.assertEqual(rows[part], ("not built yet", why))
+        for what, code, ends in [("refuses", 1, ("failed", "exit code 2: phasor: run.device: cuda cannot be had: no driver; expected cpu, or auto, which takes what there is")),
+                                 ("lacks", 0, ("not built yet", "there is no f32 kernel for gla.forward"))]:
+            rows = self.fake(what, code=code)
+            for part in ["cpu against gpu", "captured or eager", "compute-sanitizer", "steps", "trials per hour"]:
+                self.assertEqual(rows[part], ends)
             self.assertEqual(rows["gpu tests"], ("not built yet", "no test has the label gpu"))
             self.assertEqual(rows["torch steps"][0], "skipped")
 
@@ -87,6 +92,8 @@ class GpuCheck(Case):
             self.assertEqual(self.fake("trains", code=1, OFF=off)["cpu against gpu"][0], "failed")
         self.assertEqual(self.fake("trains", code=1, FAULTS="9")["compute-sanitizer"],
                          ("failed", "memcheck: ERROR SUMMARY: 5 errors"))
+        self.assertEqual(rows["captured or eager"], ("passed", "the same bits in 200 steps; 1.000 ms/step captured, 2.000 ms/step eager"))
+        self.assertEqual(self.fake("drifts", code=1)["captured or eager"], ("failed", "200 steps: losses or gradient norms are not the same bits"))
         self.assertEqual(self.fake("lies", code=1)["cpu against gpu"], ("failed", "asked for cuda, ran on cpu"))
 
     def test_mixers_stand_beside_what_is_published(self):

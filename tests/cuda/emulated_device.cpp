@@ -62,6 +62,7 @@ class EmulatedDevice::Access final : public emulation::Memory {
            (place >= scratch.data() && place <= scratch.data() + scratch.size());
   }
   void open(bool on) const override {
+    if (!device_.guarded_) return;
     for (const auto& [begin, bytes] : device_.blocks_) mprotect(begin, bytes, on ? PROT_READ | PROT_WRITE : PROT_NONE);
   }
   void check(const void* address, std::size_t bytes, const char* what) const {
@@ -83,12 +84,23 @@ EmulatedDevice::~EmulatedDevice() {
 
 void EmulatedDevice::set_order(unsigned order) { emulation::set_order(order); }
 
+void EmulatedDevice::leave_open() {
+  guarded_ = false;
+  for (const auto& [begin, bytes] : blocks_) mprotect(begin, bytes, PROT_READ | PROT_WRITE);
+}
+
+void EmulatedDevice::require_no_capture(const char* what) const {
+  PHASOR_CHECK(!capturing_, std::string(what) + " while launches are captured");
+}
+
 /// A block ends where the page behind it begins.
 void* EmulatedDevice::allocate(std::size_t bytes) {
+  require_no_capture("memory is taken");
   const std::size_t size = whole_pages(bytes);
   void* memory = mmap(nullptr, size + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   auto* begin = static_cast<std::byte*>(memory);
+  if (!guarded_) mprotect(begin, size, PROT_READ | PROT_WRITE);
   blocks_[begin] = size;
   return begin + (size - bytes);
 }
@@ -100,14 +112,16 @@ void EmulatedDevice::release(void* data) {
 }
 
 void EmulatedDevice::copy_in(void* to, const void* from, std::size_t bytes) {
+  require_no_capture("something is copied in");
   const Access access(*this);
   access.check(to, bytes, "a copy to the device goes to its memory");
-  const auto* first = static_cast<const std::byte*>(from);
-  emulation::enqueue(
-      [to, kept = std::vector<std::byte>(first, first + bytes)] { std::memcpy(to, kept.data(), kept.size()); });
+  access.open(true);
+  std::memcpy(to, from, bytes);
+  access.open(false);
 }
 
 void EmulatedDevice::copy_out(void* to, const void* from, std::size_t bytes) {
+  require_no_capture("something is copied out");
   const Access access(*this);
   access.check(from, bytes, "a copy from the device comes from its memory");
   access.open(true);
@@ -137,9 +151,15 @@ void EmulatedDevice::run(const void* kernel, const char* name, Dtype dtype, cons
   running = nullptr;
 }
 
-void EmulatedDevice::begin_capture() { emulation::begin_capture(); }
+void EmulatedDevice::synchronize() { require_no_capture("the queue is waited for"); }
+
+void EmulatedDevice::begin_capture() {
+  emulation::begin_capture();
+  capturing_ = true;
+}
 
 std::shared_ptr<void> EmulatedDevice::end_capture() {
+  capturing_ = false;
   return std::make_shared<std::vector<std::function<void()>>>(emulation::end_capture());
 }
 

@@ -18,10 +18,14 @@ class EmulatedDevice : public Device {
 
   /// See emulation::set_order. Kernels without races give the same bits in every order.
   void set_order(unsigned order);
+  /// From now on the host may touch the memory too: opening and closing it around every launch is most of the time of tests
+  /// that launch thousands of small kernels.
+  void leave_open();
   /// Kernels asked for so far.
   std::int64_t launches() const { return launches_; }
 
   std::string name() const override { return "emulation"; }
+  std::string kind() const override { return "emulation"; }
   void* allocate(std::size_t bytes) override;
   void release(void* data) override;
   bool guards_blocks() const override { return true; }
@@ -30,18 +34,20 @@ class EmulatedDevice : public Device {
   void fill(void* to, unsigned char byte, std::size_t bytes) override;
   void run(const void* kernel, const char* name, Dtype dtype, const void* args) override;
   bool has(const void* kernel, Dtype dtype) const override { return kernels_.has(kernel, dtype); }
-  void synchronize() override {}
+  void synchronize() override;
   void begin_capture() override;
   std::shared_ptr<void> end_capture() override;
   void replay(void* captured) override;
 
  private:
   class Access;
+  void require_no_capture(const char* what) const;
 
   cuda::Kernels kernels_;
   std::map<std::byte*, std::size_t> blocks_;  // pages of a block, without the one behind it
   std::vector<std::byte> scratch_;
   std::int64_t launches_ = 0;
+  bool capturing_ = false, guarded_ = true;
 };
 
 }  // namespace phasor

@@ -7,6 +7,9 @@
 
 #include "core/cuda/reduce.h"
 #include "core/graph/accumulate.h"
+#include "core/graph/capture.h"
+#include "core/graph/total.h"
+#include "core/graph/transfer.h"
 #include "core/optim/kernel.h"
 #include "tests/cuda/emulated_device.h"
 
@@ -239,6 +242,52 @@ TEST(EmulatedDevice, CapturesAndReplays) {
   for (int i = 0; i < 4; ++i) device.replay(step.get());
   device.copy_out(out.data(), sum.data(), 12);
   EXPECT_EQ(out, std::vector<float>(3, 4.0f));
+}
+
+TEST(EmulatedDevice, ACaptureTakesNoMemoryAndWaitsForNothing) {
+  EmulatedDevice device;
+  Arena arena(&device);
+  const Tensor a(arena, Dtype::f32, {3});
+  float number = 0.0f;
+  const auto refused = [&](FunctionRef<void()> work, const std::string& what) {
+    try {
+      capture(device, work);
+      ADD_FAILURE() << what;
+    } catch (const InternalError& error) {
+      EXPECT_NE(std::string(error.what()).find(what + " while launches are captured"), std::string::npos) << error.what();
+    }
+  };
+  refused([&] { const Tensor more(arena, Dtype::f32, {300}); }, "memory is taken");
+  refused([&] { device.copy_in(a.data(), &number, sizeof number); }, "something is copied in");
+  refused([&] { device.copy_out(&number, a.data(), sizeof number); }, "something is copied out");
+  refused([&] { device.synchronize(); }, "the queue is waited for");
+  device.copy_in(a.data(), &number, sizeof number);  // afterwards all is as before
+}
+
+TEST(EmulatedDevice, TotalsAreThoseOfTheProcessor) {
+  EmulatedDevice device;
+  Arena arena(&device), host;
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const std::int64_t length : {0, 1, 255, 257, 5000}) {
+      const Stream there{dtype, nullptr, false, &device}, here{dtype};
+      const Tensor x(host, dtype, {length}), y(arena, dtype, {length}), sum(host, Dtype::f64, {1}), other(arena, Dtype::f64, {1});
+      double expected = 3.0;
+      for (std::int64_t i = 0; i < length; ++i) {
+        const double value = std::cos(static_cast<double>(i)) + 0.1;
+        if (dtype == Dtype::f64)
+          x.as<double>()[i] = value;
+        else
+          x.as<float>()[i] = static_cast<float>(value);
+        expected += dtype == Dtype::f64 ? value : static_cast<double>(static_cast<float>(value));
+      }
+      *sum.as<double>() = 3.0;
+      put(&device, sum, other);
+      put(&device, x, y);
+      add_total(here, x, sum);
+      add_total(there, y, other);
+      EXPECT_NEAR(*sum.as<double>(), expected, 1e-12 * expected) << length;
+      EXPECT_NEAR(*fetched(&device, other, host).as<double>(), expected, 1e-12 * expected) << length;
+    }
 }
 
 TEST(EmulatedDevice, AKernelThatIsNotThereIsNamed) {

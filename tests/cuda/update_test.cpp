@@ -1,6 +1,7 @@
 // What no op's cases reach: updates of optimisers, sums of squares, rounding, copies, products of rounded operands. Those of the device
 // against those of the processor, in two orders of threads and blocks.
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "core/graph/accumulate.h"
+#include "core/graph/transfer.h"
 #include "core/ops/gemm.h"
 #include "core/ops/head_linear/kernel.h"
 #include "core/ops/linear/kernel.h"
@@ -92,18 +94,58 @@ TYPED_TEST_SUITE(CudaUpdates, Precisions);
 // Every update leaves what stands before `begin` and behind it alone, which the comparison sees.
 constexpr std::int64_t size = 1000, begin = 37, count = 900;
 
+/// In the memory of a stream.
+class Numbers {
+ public:
+  Numbers(const Stream& stream, UpdateNumbers numbers) : memory_(stream.device), there_(memory_, Dtype::f64, {5}) {
+    put(stream.device, Tensor::borrow(&numbers, Dtype::f64, {5}), there_);
+  }
+  UpdateNumbers* get() const { return static_cast<UpdateNumbers*>(there_.data()); }
+  UpdateNumbers back() const {
+    Arena memory;
+    return *static_cast<UpdateNumbers*>(fetched(memory_.device(), there_, memory).data());
+  }
+
+ private:
+  Arena memory_;
+  Tensor there_;
+};
+
 TYPED_TEST(CudaUpdates, AdamW) {
-  compare<TypeParam>(4, size, this->tolerance, [](const Stream& stream, const std::vector<View>& v) {
-    launch(stream, adamw_update, {v[0], v[1], v[2], v[3], begin, count, 0.7, 0.99, 0.9, 0.999, 1e-8, 0.02, 3.0},
-           {0.0, 0});
-  });
+  for (const bool decays : {false, true})
+    compare<TypeParam>(4, size, this->tolerance, [&](const Stream& stream, const std::vector<View>& v) {
+      const Numbers numbers(stream, {0.0, 0.7, 0.9, 0.02, 3.0});
+      launch(stream, adamw_update, {v[0], v[1], v[2], v[3], begin, count, numbers.get(), decays, 0.9, 0.999, 1e-8}, {0.0, 0});
+    });
+}
+
+TYPED_TEST(CudaUpdates, ClipFactorIsThatOfTheProcessor) {
+  EmulatedDevice device;
+  Arena arena(&device);
+  const Stream there{Dtype::f32, nullptr, false, &device}, here{Dtype::f32};
+  const double limits[] = {0.0, 1.0, 100.0}, nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double last : {0.25, 1e300 * 1e300, nan})
+    for (const double limit : limits) {
+      std::vector<double> squares{4.0, 2.0, last};
+      const Tensor on_host = Tensor::borrow(squares.data(), Dtype::f64, {3}), on_device(arena, Dtype::f64, {3});
+      put(&device, on_host, on_device);
+      const Numbers a(here, {}), b(there, {});
+      launch(here, clip_factor, {on_host.as<double>(), 3, limit, a.get()}, {0.0, 0});
+      launch(there, clip_factor, {on_device.as<double>(), 3, limit, b.get()}, {0.0, 0});
+      const double norm = std::sqrt(4.0 + 2.0 + last), expected = limit > 0.0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0;
+      for (const UpdateNumbers& found : {a.back(), b.back()}) {
+        EXPECT_TRUE(found.grad_norm == norm || (std::isnan(found.grad_norm) && std::isnan(norm))) << limit;
+        EXPECT_EQ(found.clip, expected) << limit;
+      }
+    }
 }
 
 TYPED_TEST(CudaUpdates, Sgd) {
   for (const bool momentum : {false, true})
     for (const bool nesterov : {false, true})
       compare<TypeParam>(3, size, this->tolerance, [&](const Stream& stream, const std::vector<View>& v) {
-        launch(stream, sgd_update, {v[0], v[1], momentum ? v[2] : View(), begin, count, 0.7, 0.01, 0.9, 0.1, nesterov},
+        const Numbers numbers(stream, {0.0, 0.7, 1.0, 0.1, 0.0});
+        launch(stream, sgd_update, {v[0], v[1], momentum ? v[2] : View(), begin, count, numbers.get(), 0.01, 0.9, nesterov},
                {0.0, 0});
       });
 }

@@ -11,7 +11,8 @@ template <class T>
 void run(const Dropout& a) {
   const T factor = static_cast<T>(a.factor);
   for (std::int64_t b = 0; b < a.batch; ++b) {
-    const std::uint64_t stream = a.stream + static_cast<std::uint64_t>(b);
+    const std::uint64_t step = a.step_at != nullptr ? static_cast<std::uint64_t>(*a.step_at) : 0;
+    const std::uint64_t stream = a.stream + (step << 24) + static_cast<std::uint64_t>(b);
     const auto low = static_cast<std::uint32_t>(stream), high = static_cast<std::uint32_t>(stream >> 32);
     std::uint64_t element = 0;
     PhiloxBlock words{};

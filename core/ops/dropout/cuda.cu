@@ -24,7 +24,8 @@ __global__ void drop_tiles(Dropout a, std::int64_t tiles) {
   const auto [b, first_tile] =
       cuda::place_of(static_cast<std::int64_t>(blockIdx.x) * warps + cuda::warp_index(), tiles);
   if (b >= a.batch) return;
-  const std::uint64_t stream = a.stream + static_cast<std::uint64_t>(b);
+  const std::uint64_t step = a.step_at != nullptr ? static_cast<std::uint64_t>(*a.step_at) : 0;
+  const std::uint64_t stream = a.stream + (step << 24) + static_cast<std::uint64_t>(b);
   const auto quad = static_cast<std::uint64_t>(first_tile * cuda::warp_size + cuda::lane_index());
   const PhiloxBlock own = philox(a.key, {static_cast<std::uint32_t>(quad), static_cast<std::uint32_t>(quad >> 32),
                                          static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)});

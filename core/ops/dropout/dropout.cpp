@@ -12,7 +12,7 @@ Tensor dropout(Tape& tape, const Tensor& x, double rate, const DropoutKey& key, 
   const Purpose purpose{mix64(static_cast<std::uint64_t>(Purpose::dropout) ^ hash64(site))};
   const std::uint64_t stream = static_cast<std::uint64_t>(key.step) << 24 | static_cast<std::uint64_t>(key.first_row);
   const Tensor y = tape.output(x.shape(), {&x});
-  Dropout args{x.view(), y.view(), x.size(0), x.size(1), x.size(2), philox_key(key.seed, purpose), stream,
+  Dropout args{x.view(), y.view(), x.size(0), x.size(1), x.size(2), philox_key(key.seed, purpose), stream, key.step_at,
                static_cast<std::uint32_t>(rate * 0x1p32), 1.0 / (1.0 - rate), false};
   launch(tape.stream(), dropout_kernel, args, {0.0, moved(x, y)});
   if (!tape.wants(y)) return y;

@@ -11,6 +11,7 @@ struct Dropout {
   std::int64_t batch, time, dim;
   PhiloxKey key;
   std::uint64_t stream;     // of the first row; the next row has the next one
+  const std::int64_t* step_at;  // of a device: 2^24 times what stands there comes to `stream`; null: nothing does
   std::uint32_t threshold;  // an element is dropped when its word is below
   double factor;
   bool accumulate;

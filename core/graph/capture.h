@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+
+#include "core/base/function_ref.h"
+#include "core/graph/device.h"
+
+namespace phasor {
+
+/// What `work` launches, for Device::replay; none of it runs.
+inline std::shared_ptr<void> capture(Device& device, FunctionRef<void()> work) {
+  device.begin_capture();
+  try {
+    work();
+  } catch (...) {
+    try {
+      device.end_capture();
+    } catch (...) {  // the first error says more
+    }
+    throw;
+  }
+  return device.end_capture();
+}
+
+}  // namespace phasor

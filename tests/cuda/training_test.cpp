@@ -1,0 +1,343 @@
+// Whole trainings on a device, against those of the processor, and what a captured step promises.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/graph/transfer.h"
+#include "experiments/checkpoint.h"
+#include "experiments/trainer.h"
+#include "experiments/trial.h"
+#include "tests/cuda/emulated_device.h"
+#include "tests/experiments/fixture.h"
+
+namespace phasor {
+namespace {
+
+/// Counts what would cost time on a real device.
+class CountingDevice : public EmulatedDevice {
+ public:
+  int taken = 0, copied_in = 0, copied_out = 0, waits = 0, runs = 0, captures = 0, replays = 0;
+  void* allocate(std::size_t bytes) override {
+    ++taken;
+    return EmulatedDevice::allocate(bytes);
+  }
+  void copy_in(void* to, const void* from, std::size_t bytes) override {
+    ++copied_in;
+    EmulatedDevice::copy_in(to, from, bytes);
+  }
+  void copy_out(void* to, const void* from, std::size_t bytes) override {
+    ++copied_out;
+    EmulatedDevice::copy_out(to, from, bytes);
+  }
+  void synchronize() override {
+    ++waits;
+    EmulatedDevice::synchronize();
+  }
+  void run(const void* kernel, const char* name, Dtype dtype, const void* args) override {
+    ++runs;
+    EmulatedDevice::run(kernel, name, dtype, args);
+  }
+  void begin_capture() override {
+    ++captures;
+    EmulatedDevice::begin_capture();
+  }
+  void replay(void* captured) override {
+    ++replays;
+    EmulatedDevice::replay(captured);
+  }
+};
+
+struct Case {
+  const char* name;
+  const char* patch;
+};
+
+/// Every way of a batch to the model: one stream and two, packed rows, slices of several lengths.
+constexpr const char* selective = R"({"train": {"batch": 6, "lanes": 1, "micro_batch": 6}})";
+constexpr const char* softmax = R"({"model": {"backbone": {"name": "transformer", "heads": 2}, "encoding": {"name": "rope"}},
+                                    "train": {"batch": 6, "lanes": 1, "micro_batch": 6}})";
+constexpr const char* packed = R"({"task": {"name": "copying", "letters": 4, "separate": true,
+  "train": {"rows": 100, "length": 14, "shortest": 1, "longest": 4}, "valid": {"rows": 5, "lengths": [3]}, "test": {"rows": 5, "lengths": [2, 4]}},
+  "train": {"batch": 5, "lanes": 2, "micro_batch": 2}})";
+constexpr const char* lengths = R"({"task": {"name": "mqar", "vocabulary": 32, "form": "stacked", "passes": 1, "curriculum": true,
+  "train": {"rows": [12, 12], "lengths": [8, 12], "pairs": [2, 3]}, "valid": {"rows": [6], "lengths": [8], "pairs": [2]},
+  "test": {"rows": [6], "lengths": [12], "pairs": [3]}}, "model": {"embedding": {"kind": "sphere"}, "mlp": {"kind": "identity"}},
+  "train": {"batch": 6, "lanes": 1, "micro_batch": 6}})";
+
+Json experiment(const char* patch, const std::string& more) {
+  Json base = small_experiment(patch);
+  Document over = Document::parse(more, "more");
+  over.require_none();
+  merge(base, over.value());
+  return base;
+}
+
+/// An experiment of its own and a trainer in it.
+struct Training {
+  ExperimentSpec spec{shipped_plugins()};
+  std::unique_ptr<Trainer> trainer;
+  Training(const char* patch, const std::string& more, Device* device) {
+    read_spec(spec, experiment(patch, more));
+    trainer = std::make_unique<Trainer>(spec, device);
+  }
+  std::vector<StepResult> steps(int count) {
+    std::vector<StepResult> all;
+    for (int i = 0; i < count; ++i) all.push_back(trainer->step());
+    return all;
+  }
+  /// Parameters, element by element.
+  std::vector<double> parameters() const {
+    Arena memory;
+    const Tensor flat = fetched(trainer->device(), trainer->parameters().flat(), memory);
+    std::vector<double> values(static_cast<std::size_t>(flat.size()));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = flat.dtype() == Dtype::f64 ? flat.as<double>()[i] : static_cast<double>(flat.as<float>()[i]);
+    return values;
+  }
+};
+
+std::string train(const std::string& precision, int steps, const std::string& more = "") {
+  return R"({"train": {"precision": ")" + precision + R"(", "steps": )" + std::to_string(steps) + "}" + more + "}";
+}
+
+double apart(double a, double b) { return std::abs(a - b) / std::max(1.0, std::abs(b)); }
+
+/// The kernels of a device add in other orders than those of the processor. In f64 that is 1e-15 per sum, of which 20 updates
+/// make less than 1e-9. In f32 it is 6e-8 per sum, and Adam divides a gradient by its own size: what is lost in a small gradient
+/// comes back as a share of the whole rate, 0.01, so that parameters part by about 1e-3 of a step each and the losses by 1e-4.
+double tolerance_of(const std::string& precision) { return precision == "f64" ? 1e-9 : 2e-4; }
+
+class DeviceTraining : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Trainings, DeviceTraining,
+                         testing::Values(Case{"selective", selective}, Case{"softmax", softmax}, Case{"packed", packed}, Case{"lengths", lengths}),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+TEST_P(DeviceTraining, GivesTheLossesOfTheProcessor) {
+  for (const std::string precision : {"f64", "f32"}) {
+    const int steps = precision == "f64" ? 20 : 10;
+    EmulatedDevice device;
+    Training here(GetParam().patch, train(precision, steps), nullptr), there(GetParam().patch, train(precision, steps), &device);
+    const auto expected = here.steps(steps), found = there.steps(steps);
+    double worst = 0.0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(found[i].step, expected[i].step);
+      EXPECT_EQ(found[i].targets, expected[i].targets);
+      EXPECT_EQ(found[i].lr, expected[i].lr);
+      worst = std::max({worst, apart(found[i].loss, expected[i].loss), apart(found[i].grad_norm, expected[i].grad_norm)});
+    }
+    EXPECT_LE(worst, tolerance_of(precision)) << precision;
+    EXPECT_NE(found.back().loss, found.front().loss);
+    RecordProperty("apart_" + precision, std::to_string(worst));
+    std::printf("%s %s: losses and norms apart by %.2g\n", GetParam().name, precision.c_str(), worst);
+  }
+}
+
+TEST_P(DeviceTraining, EvaluatesAndDecodesAsTheProcessor) {
+  EmulatedDevice device;
+  Training here(GetParam().patch, train("f64", 3), nullptr), there(GetParam().patch, train("f64", 3), &device);
+  here.steps(3);
+  there.steps(3);
+  for (const Split split : {Split::valid, Split::test})
+    for (const Slice& slice : here.trainer->task().slices(split)) {
+      const EvaluationData data = make_evaluation_data(here.trainer->task(), slice, 7);
+      const SliceResult a = here.trainer->evaluate(data), b = there.trainer->evaluate(data);
+      EXPECT_NEAR(b.loss, a.loss, 1e-9);
+      EXPECT_EQ(b.token_accuracy, a.token_accuracy);
+      EXPECT_EQ(b.sequence_accuracy, a.sequence_accuracy);
+      EXPECT_EQ(b.class_accuracy, a.class_accuracy);
+      EXPECT_EQ(b.tokens, a.tokens);
+      EXPECT_GT(b.tokens, 0);
+      EXPECT_EQ(b.rows, a.rows);
+      if (here.trainer->task().prompt(slice) == 0) continue;
+      const FreeResult c = here.trainer->decode(data), d = there.trainer->decode(data);
+      EXPECT_EQ(d.token_accuracy, c.token_accuracy);
+      EXPECT_EQ(d.sequence_accuracy, c.sequence_accuracy);
+      EXPECT_EQ(d.tokens, c.tokens);
+      EXPECT_GT(d.tokens, 0);
+    }
+}
+
+/// Warm-up and cosine, clipping in some steps, dropout, weight decay.
+std::string eventful(const std::string& precision, const std::string& capture, const std::string& optimizer) {
+  return train(precision, 12, R"(, "optimizer": {"lr": 0.02, "schedule": {"name": "cosine", "warmup": 0.3, "floor": 0.1}, )" + optimizer +
+                                  R"(}, "model": {"embedding": {"dropout": 0.2}}, "run": {"capture": )" + capture + "}");
+}
+
+TEST_P(DeviceTraining, ACapturedStepGivesTheBitsOfAnEagerOne) {
+  for (const std::string precision : {"f64", "f32"})
+    for (const std::string optimizer : {R"("clip": 0.5, "weight_decay": 0.1)", R"("name": "sgd", "momentum": 0.9, "clip": 0.5)"}) {
+      if (precision == "f64" && optimizer.find("sgd") != std::string::npos) continue;
+      CountingDevice eager, captured;
+      Training a(GetParam().patch, eventful(precision, "false", optimizer), &eager);
+      Training b(GetParam().patch, eventful(precision, "true", optimizer), &captured);
+      const auto expected = a.steps(12);
+      for (int i = 0; i < 12; ++i) b.trainer->start_step();  // nobody waits
+      const std::vector<StepResult> found = b.trainer->take_results();
+      ASSERT_EQ(found.size(), expected.size());
+      const auto clipped = std::count_if(found.begin(), found.end(), [](const StepResult& r) { return r.clipped; });
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        EXPECT_EQ(found[i].loss, expected[i].loss) << i;
+        EXPECT_EQ(found[i].grad_norm, expected[i].grad_norm) << i;
+        EXPECT_EQ(found[i].clipped, expected[i].clipped) << i;
+        EXPECT_EQ(found[i].lr, expected[i].lr) << i;
+      }
+      EXPECT_EQ(a.parameters(), b.parameters());
+      EXPECT_GT(clipped, 0);
+      std::printf("%s %s: %d of 12 steps clipped\n", GetParam().name, precision.c_str(), static_cast<int>(clipped));
+      const auto slices = static_cast<int>(b.trainer->task().slices(Split::train).size());
+      EXPECT_EQ(captured.captures, slices);
+      EXPECT_EQ(captured.replays, 12 - slices);
+      EXPECT_EQ(eager.captures + eager.replays, 0);
+    }
+}
+
+TEST_P(DeviceTraining, DropoutDropsTheElementsOfTheProcessor) {
+  EmulatedDevice device;
+  const std::string dropout = R"(, "model": {"embedding": {"dropout": 0.3}})";
+  Training here(GetParam().patch, train("f64", 6, dropout), nullptr), there(GetParam().patch, train("f64", 6, dropout), &device),
+      without(GetParam().patch, train("f64", 6), nullptr);
+  const auto expected = here.steps(6), found = there.steps(6), other = without.steps(6);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_LE(apart(found[i].loss, expected[i].loss), 1e-9) << i;
+    EXPECT_GT(apart(found[i].loss, other[i].loss), 1e-6) << i;
+  }
+}
+
+TEST_P(DeviceTraining, AStepThatIsReplayedTakesNoMemoryAndWaitsForNothing) {
+  CountingDevice device;
+  Training training(GetParam().patch, train("f32", 20), &device);
+  const auto slices = static_cast<int>(training.trainer->task().slices(Split::train).size());
+  while (device.captures < slices) training.trainer->start_step();
+  training.trainer->take_results();
+  const CountingDevice* const now = &device;
+  const int taken = now->taken, in = now->copied_in, out = now->copied_out, waits = now->waits, runs = now->runs, replays = now->replays;
+  const std::int64_t blocks = training.trainer->system_blocks();
+  for (int i = 0; i < 5; ++i) training.trainer->start_step();
+  EXPECT_EQ(now->replays - replays, 5);
+  EXPECT_EQ(now->taken, taken);
+  EXPECT_EQ(training.trainer->system_blocks(), blocks);
+  EXPECT_EQ(now->copied_in - in, 2 * 5) << "the batch, and the numbers of the update";
+  EXPECT_EQ(now->copied_out, out);
+  EXPECT_EQ(now->waits, waits);
+  EXPECT_EQ(now->runs - runs, 2 * 5) << "what keeps the results";
+  EXPECT_EQ(training.trainer->take_results().size(), 5u);
+  EXPECT_EQ(now->copied_out, out + 1);
+}
+
+TEST(DeviceTrial, MoreResultsThanADeviceKeepsAreReadOnTheWay) {
+  EmulatedDevice device;
+  const char* const tiny = R"({"model": {"dim": 4, "layers": 1, "mlp": {"width": 4}, "backbone": {"heads": 1, "short_conv": 0}, "encoding": {"name": "nope"}},
+                               "task": {"train": {"rows": 20, "length": 2}}, "train": {"batch": 1, "lanes": 1, "micro_batch": 1}})";
+  Training training(tiny, train("f32", 300), &device);
+  for (int i = 0; i < 300; ++i) training.trainer->start_step();
+  const std::vector<StepResult> results = training.trainer->take_results();
+  ASSERT_EQ(results.size(), 300u);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].step, static_cast<std::int64_t>(i) + 1);
+    EXPECT_GT(results[i].loss, 0.0) << i;
+  }
+}
+
+TEST(DeviceTrial, RoundsToBf16AsTheProcessorDoes) {
+  EmulatedDevice device;
+  Training training(selective, R"({"train": {"storage": "bf16", "steps": 3}})", &device);
+  training.steps(3);
+  for (const double value : training.parameters())
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(static_cast<float>(value)) & 0xffffu, 0u);
+}
+
+class DeviceTrialFolder : public testing::Test {
+ protected:
+  DeviceTrialFolder() {
+    folder_ = (std::filesystem::temp_directory_path() / "phasor_device_XXXXXX").string();
+    if (::mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  }
+  ~DeviceTrialFolder() override { std::filesystem::remove_all(folder_); }
+
+  results::TrialRecord run(const std::string& more, TrialSettings settings) {
+    ExperimentSpec spec(shipped_plugins());
+    read_spec(spec, experiment(packed, more));
+    settings.warn = [this](const std::string& line) { warnings_ += line + "\n"; };
+    return run_trial(spec, settings);
+  }
+  static std::string patch(const std::string& run = "") {
+    return R"({"model": {"embedding": {"dropout": 0.2}}, "train": {"steps": 9, "eval_every": 4}, "run": {"checkpoint_every": 2)" + run + "}}";
+  }
+
+  std::string folder_, warnings_;
+};
+
+TEST_F(DeviceTrialFolder, ARecordDependsOnNoLoggingAndNoCapture) {
+  EmulatedDevice device;
+  const results::TrialRecord record = run(patch(R"(, "log_every": 1)"), {.device = &device});
+  ASSERT_EQ(record.status, results::Status::done) << record.message;
+  EXPECT_EQ(record.steps.size(), 9u);
+  const results::TrialRecord rare = run(patch(R"(, "log_every": 4)"), {.device = &device});
+  EXPECT_EQ(rare.bits, record.bits);
+  ASSERT_EQ(rare.steps.size(), 4u);  // 1, 4, 8, 9
+  EXPECT_EQ(rare.steps[1].loss, record.steps[3].loss);
+  EXPECT_EQ(run(patch(R"(, "capture": false)"), {.device = &device}).bits, record.bits);
+  const results::TrialRecord here = run(patch(), {});
+  EXPECT_NE(here.id, record.id) << "the kind of device is part of the name";
+  EXPECT_EQ(here.evals.size(), record.evals.size());
+}
+
+TEST_F(DeviceTrialFolder, AnInterruptedTrialEndsAsIfNothingHadHappened) {
+  EmulatedDevice device;
+  const results::TrialRecord whole = run(patch(), {.device = &device});
+  int asked = 0;
+  const results::TrialRecord part = run(patch(), {.stop = [&] { return ++asked == 5; }, .folder = folder_, .device = &device});
+  EXPECT_EQ(part.message, "interrupted after step 5 of 9");
+  const results::TrialRecord rest = run(patch(), {.folder = folder_, .device = &device});
+  ASSERT_EQ(rest.status, results::Status::done) << rest.message;
+  EXPECT_EQ(rest.bits, whole.bits);
+  ASSERT_EQ(rest.steps.size(), whole.steps.size());
+  for (std::size_t i = 0; i < rest.steps.size(); ++i) EXPECT_EQ(rest.steps[i].loss, whole.steps[i].loss) << i;
+  EXPECT_EQ(warnings_, "");
+}
+
+TEST_F(DeviceTrialFolder, ADivergenceIsFoundThoughNobodyLooksAtEveryStep) {
+  EmulatedDevice device;
+  const results::TrialRecord record = run(R"({"train": {"steps": 30}, "optimizer": {"lr": 1e30, "clip": null}, "run": {"log_every": 7}})", {.device = &device});
+  EXPECT_EQ(record.status, results::Status::diverged);
+  const results::StepLog& last = record.steps.back();
+  EXPECT_FALSE(std::isfinite(last.loss) && std::isfinite(last.grad_norm));
+  EXPECT_NE(record.message.find("step " + std::to_string(last.step) + ":"), std::string::npos) << record.message;
+}
+
+/// A checkpoint is a file of numbers: what one side has saved the other side can read. (A trial never does so: its name has the
+/// kind of device in it.)
+TEST_F(DeviceTrialFolder, CheckpointsGoFromTheDeviceToTheProcessorAndBack) {
+  for (const bool from_device : {true, false}) {
+    EmulatedDevice device;
+    Device* const first = from_device ? &device : nullptr;
+    Device* const second = from_device ? nullptr : &device;
+    const std::string more = train("f64", 8, R"(, "model": {"embedding": {"dropout": 0.2}})");
+    Training whole(packed, more, first), saved(packed, more, first), restored(packed, more, second);
+    saved.steps(4);
+    results::TrialRecord record;
+    record.id = "00000000-0000-5000-8000-000000000000";
+    record.provenance = machine_provenance();
+    record.spec = make_trial(saved.spec).spec;
+    save_checkpoint(folder_, {record, {}}, *saved.trainer);
+    std::string warning;
+    ASSERT_TRUE(load_checkpoint(folder_, record, *restored.trainer, warning)) << warning;
+    EXPECT_EQ(restored.parameters(), saved.parameters());
+    EXPECT_EQ(restored.trainer->steps_done(), 4);
+    const auto expected = whole.steps(8), found = restored.steps(4);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i].step, expected[4 + i].step);
+      EXPECT_LE(apart(found[i].loss, expected[4 + i].loss), 1e-9) << i;
+      EXPECT_EQ(found[i].lr, expected[4 + i].lr);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace phasor
