@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <future>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/spec/strict_json.h"
 #include "results/files.h"
 #include "results/h5.h"
 
@@ -147,7 +149,10 @@ std::vector<std::pair<std::string, Value>> take_pairs(const std::string& group, 
 Json take_spec(const h5::Reader& file) {
   const auto text = file.strings("spec");
   if (text.size() != 1) throw h5::Failure("spec is not one string");
-  return parse_json(text[0], "spec");
+  // Its digest is right, so this is what a writer made of a value: the places of a mistake are looked for where there is one.
+  StrictError error;
+  std::optional<Json> spec = strict_json(text[0], error);
+  return spec ? std::move(*spec) : parse_json(text[0], "spec");
 }
 
 /// The reason when `file` is not a whole trial of the name `id` (empty = any), else empty; `record` is filled.
