@@ -78,8 +78,7 @@ StepReport Optimizer::step(std::span<const Tensor> gradients, double lr, Paralle
   prepare(lr);
   launch_update(gradients, parallel);
   if (dry_) return {};
-  Arena memory;
-  const Tensor found = fetched(parameters_.device(), report(), memory);
+  const Tensor found = fetched(parameters_.device(), report(), read_back_);
   return {found.as<double>()[0], found.as<double>()[1]};
 }
 

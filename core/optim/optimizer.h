@@ -95,7 +95,7 @@ class Optimizer {
   void cut();
   void add_up(const Stream&, std::span<const Tensor> gradients, std::size_t piece);
 
-  Arena arena_;
+  Arena arena_, read_back_;      // the second one of the processor
   std::vector<Piece> pieces_;    // cut before the first update: parameters are declared by then
   Tensor squares_;               // f64 [pieces], of the summed gradient
   Tensor numbers_;               // f64, UpdateNumbers
