@@ -72,8 +72,8 @@ constexpr const char* packed = R"({"task": {"name": "copying", "letters": 4, "se
   "train": {"rows": 100, "length": 14, "shortest": 1, "longest": 4}, "valid": {"rows": 5, "lengths": [3]}, "test": {"rows": 5, "lengths": [2, 4]}},
   "train": {"batch": 5, "lanes": 2, "micro_batch": 2}})";
 constexpr const char* lengths = R"({"task": {"name": "mqar", "vocabulary": 32, "form": "stacked", "passes": 1, "curriculum": true,
-  "train": {"rows": [12, 12], "lengths": [8, 12], "pairs": [2, 3]}, "valid": {"rows": [6], "lengths": [8], "pairs": [2]},
-  "test": {"rows": [6], "lengths": [12], "pairs": [3]}}, "model": {"embedding": {"kind": "sphere"}, "mlp": {"kind": "identity"}},
+  "train": {"rows": [12, 12], "lengths": [4, 6], "pairs": [2, 3]}, "valid": {"rows": [6], "lengths": [4], "pairs": [2]},
+  "test": {"rows": [6], "lengths": [6], "pairs": [3]}}, "model": {"embedding": {"kind": "sphere"}, "mlp": {"kind": "identity"}},
   "train": {"batch": 6, "lanes": 1, "micro_batch": 6}})";
 
 Json experiment(const char* patch, const std::string& more) {
@@ -114,34 +114,42 @@ std::string train(const std::string& precision, int steps, const std::string& mo
 
 double apart(double a, double b) { return std::abs(a - b) / std::max(1.0, std::abs(b)); }
 
-/// The kernels of a device add in other orders than those of the processor. In f64 that is 1e-15 per sum, of which 20 updates
-/// make less than 1e-9. In f32 it is 6e-8 per sum, and Adam divides a gradient by its own size: what is lost in a small gradient
-/// comes back as a share of the whole rate, 0.01, so that parameters part by about 1e-3 of a step each and the losses by 1e-4.
-double tolerance_of(const std::string& precision) { return precision == "f64" ? 1e-9 : 2e-4; }
-
 class DeviceTraining : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Trainings, DeviceTraining,
                          testing::Values(Case{"selective", selective}, Case{"softmax", softmax}, Case{"packed", packed}, Case{"lengths", lengths}),
                          [](const auto& one) { return std::string(one.param.name); });
 
-TEST_P(DeviceTraining, GivesTheLossesOfTheProcessor) {
-  for (const std::string precision : {"f64", "f32"}) {
-    const int steps = precision == "f64" ? 20 : 10;
-    OpenDevice device;
-    Training here(GetParam().patch, train(precision, steps), nullptr), there(GetParam().patch, train(precision, steps), &device);
-    const auto expected = here.steps(steps), found = there.steps(steps);
-    double worst = 0.0;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_EQ(found[i].step, expected[i].step);
-      EXPECT_EQ(found[i].targets, expected[i].targets);
-      EXPECT_EQ(found[i].lr, expected[i].lr);
-      worst = std::max({worst, apart(found[i].loss, expected[i].loss), apart(found[i].grad_norm, expected[i].grad_norm)});
-    }
-    EXPECT_LE(worst, tolerance_of(precision)) << precision;
-    EXPECT_NE(found.back().loss, found.front().loss);
-    RecordProperty("apart_" + precision, std::to_string(worst));
-    std::printf("%s %s: losses and norms apart by %.2g\n", GetParam().name, precision.c_str(), worst);
+/// The largest distance of losses and gradient norms.
+double largest_apart(const std::vector<StepResult>& found, const std::vector<StepResult>& expected) {
+  double worst = 0.0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(found[i].step, expected[i].step);
+    EXPECT_EQ(found[i].targets, expected[i].targets);
+    EXPECT_EQ(found[i].lr, expected[i].lr);
+    worst = std::max({worst, apart(found[i].loss, expected[i].loss), apart(found[i].grad_norm, expected[i].grad_norm)});
   }
+  return worst;
+}
+
+// The kernels of a device add in other orders than those of the processor. In f64 that is 1e-15 per sum, of which 20 updates
+// make less than 1e-9. In f32 rounding grows from step to step, since Adam divides a gradient by its own size; a device may be
+// as far from f64 as the processor is, within a small factor.
+TEST_P(DeviceTraining, GivesTheLossesOfTheProcessor) {
+  constexpr int steps = 20, few = 10;
+  OpenDevice first, second;
+  Training here(GetParam().patch, train("f64", steps), nullptr), there(GetParam().patch, train("f64", steps), &first);
+  const auto exact = here.steps(steps), found = there.steps(steps);
+  const double in_f64 = largest_apart(found, exact);
+  EXPECT_LE(in_f64, 1e-9);
+  EXPECT_NE(found.back().loss, found.front().loss);
+
+  Training rough_here(GetParam().patch, train("f32", steps), nullptr), rough_there(GetParam().patch, train("f32", steps), &second);
+  const std::vector<StepResult> beginning(exact.begin(), exact.begin() + few);
+  const double of_processor = largest_apart(rough_here.steps(few), beginning);
+  const double of_device = largest_apart(rough_there.steps(few), beginning);
+  EXPECT_LE(of_device, 5.0 * of_processor + 1e-6);
+  std::printf("%s: f64 apart by %.2g; f32 from f64 by %.2g on the processor, %.2g on the device\n", GetParam().name, in_f64,
+              of_processor, of_device);
 }
 
 TEST_P(DeviceTraining, EvaluatesAndDecodesAsTheProcessor) {
