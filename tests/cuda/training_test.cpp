@@ -186,7 +186,7 @@ std::string eventful(const std::string& precision, const std::string& capture, c
 TEST_P(DeviceTraining, ACapturedStepGivesTheBitsOfAnEagerOne) {
   for (const std::string precision : {"f64", "f32"})
     for (const std::string optimizer : {R"("clip": 0.5, "weight_decay": 0.1)", R"("name": "sgd", "momentum": 0.9, "clip": 0.5)"}) {
-      if (precision == "f64" && optimizer.find("sgd") != std::string::npos) continue;
+      if (precision == "f64" && (optimizer.find("sgd") != std::string::npos || GetParam().patch != selective)) continue;
       CountingDevice eager, captured;
       Training a(GetParam().patch, eventful(precision, "false", optimizer), &eager);
       Training b(GetParam().patch, eventful(precision, "true", optimizer), &captured);
