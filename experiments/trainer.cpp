@@ -279,7 +279,11 @@ std::vector<StepResult> Trainer::take_results() {
 
 StepResult Trainer::step() {
   start_step();
-  return take_results().back();
+  settle();
+  const StepResult result = results_.back();
+  results_.clear();  // keeps its memory, so that steps take none
+  settled_ = 0;
+  return result;
 }
 
 void Trainer::resume(std::int64_t steps, std::int64_t updates) {
