@@ -2,13 +2,13 @@
 
 #include <memory>
 
-#include "core/base/function_ref.h"
 #include "core/graph/device.h"
 
 namespace phasor {
 
 /// What `work` launches, for Device::replay; none of it runs.
-inline std::shared_ptr<void> capture(Device& device, FunctionRef<void()> work) {
+template <class Work>
+std::shared_ptr<void> capture(Device& device, const Work& work) {
   device.begin_capture();
   try {
     work();

@@ -49,6 +49,7 @@ TEST_P(CudaGolden, AgreesInBothOrders) {
     if (const auto reason = unit.missing(file)) GTEST_SKIP() << trial.file << ": " << *reason;
 
   EmulatedDevice device;
+  if (*trial.dtype == Dtype::f64) device.leave_open();  // the host is watched in f32
   const std::vector<Results> upwards = run_on(device, 0, file, *trial.dtype);
   EXPECT_GT(device.launches(), 0) << "the unit does not run on the device that it is given";
   for (const Results& results : upwards)
