@@ -249,7 +249,7 @@ TEST(EmulatedDevice, ACaptureTakesNoMemoryAndWaitsForNothing) {
   Arena arena(&device);
   const Tensor a(arena, Dtype::f32, {3});
   float number = 0.0f;
-  const auto refused = [&](FunctionRef<void()> work, const std::string& what) {
+  const auto refused = [&](const auto& work, const std::string& what) {
     try {
       capture(device, work);
       ADD_FAILURE() << what;
