@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/graph/transfer.h"
 #include "results/files.h"
+#include "results/h5.h"
 #include "results/store.h"
 
 namespace phasor {
@@ -140,6 +141,20 @@ std::optional<Checkpoint> load_checkpoint(const std::string& folder, const resul
     warning = fmt::format("checkpoint {} is not used, the trial starts anew: {}", path, error.what());
   }
   return std::nullopt;
+}
+
+void read_trained(const std::string& path, FunctionRef<void(const results::h5::Reader&)> work) {
+  const std::string image = results::read_file(path);
+  try {
+    const results::h5::Reader file(image);
+    if (!file.has("values"))
+      throw UserError(path +
+                      ": no trained parameters, expected a checkpoint: run.keep_checkpoint keeps the last one in "
+                      "checkpoints/, beside the record");
+    work(file);
+  } catch (const results::h5::Failure& failure) {
+    throw UserError(path + ": " + failure.what() + "; expected a whole checkpoint of a trial");
+  }
 }
 
 void remove_checkpoint(const std::string& folder, const std::string& id) {

@@ -6,11 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "core/base/function_ref.h"
 #include "experiments/curve.h"
 #include "experiments/trainer.h"
 #include "results/record.h"
 
 namespace phasor {
+
+namespace results::h5 {
+class Reader;
+}
 
 /// What a trial has counted so far, beside its curve.
 struct TrialCounts {
@@ -40,6 +45,9 @@ void save_checkpoint(const std::string& folder, const Checkpoint&, const Trainer
 /// are promised within one only. `record` is the trial's as it would start: id, provenance.
 std::optional<Checkpoint> load_checkpoint(const std::string& folder, const results::TrialRecord& record, Trainer&,
                                           std::string& warning);
+
+/// Gives `work` the file of a checkpoint with trained parameters. UserError where it is no such file, or damaged.
+void read_trained(const std::string& path, FunctionRef<void(const results::h5::Reader&)> work);
 
 void remove_checkpoint(const std::string& folder, const std::string& id);
 /// For who has stored the record of a trial, and not before: then there is nothing to go on with, unless it failed. `keep`:

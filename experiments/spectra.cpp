@@ -9,9 +9,9 @@
 #include "core/base/error.h"
 #include "core/nn/model.h"
 #include "core/spec/problems.h"
+#include "experiments/checkpoint.h"
 #include "experiments/data.h"
 #include "experiments/spec.h"
-#include "results/files.h"
 #include "results/h5.h"
 #include "results/store.h"
 
@@ -179,17 +179,9 @@ results::Spectra spectra(const results::h5::Reader& file, const std::string& pat
 }  // namespace
 
 results::Spectra spectra_of_checkpoint(const std::string& path, const Registry& registry, const SpectraRow& which) {
-  const std::string image = results::read_file(path);
-  try {
-    const results::h5::Reader file(image);
-    if (!file.has("values"))
-      throw UserError(path +
-                      ": no trained parameters, expected a checkpoint: run.keep_checkpoint keeps the last one in "
-                      "checkpoints/, beside the record");
-    return spectra(file, path, registry, which);
-  } catch (const results::h5::Failure& failure) {
-    throw UserError(path + ": " + failure.what() + "; expected a whole checkpoint of a trial");
-  }
+  results::Spectra all;
+  read_trained(path, [&](const results::h5::Reader& file) { all = spectra(file, path, registry, which); });
+  return all;
 }
 
 }  // namespace phasor

@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/nn/model.h"
 #include "core/spec/problems.h"
+#include "experiments/checkpoint.h"
 #include "experiments/spec.h"
-#include "results/files.h"
 #include "results/h5.h"
 #include "results/store.h"
 
@@ -94,17 +94,9 @@ NamedWeight exported_weight(const ParameterEntry& entry, const std::string& back
 }
 
 std::string safetensors_of_checkpoint(const std::string& path, const Registry& registry) {
-  const std::string image = results::read_file(path);
-  try {
-    const results::h5::Reader file(image);
-    if (!file.has("values"))
-      throw UserError(path +
-                      ": no trained parameters, expected a checkpoint: run.keep_checkpoint keeps the last one in "
-                      "checkpoints/, beside the record");
-    return safetensors(file, path, registry);
-  } catch (const results::h5::Failure& failure) {
-    throw UserError(path + ": " + failure.what() + "; expected a whole checkpoint of a trial");
-  }
+  std::string bytes;
+  read_trained(path, [&](const results::h5::Reader& file) { bytes = safetensors(file, path, registry); });
+  return bytes;
 }
 
 }  // namespace phasor
