@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cuda/chunk_tile.h"
 #include "core/cuda/reduce.h"
 #include "core/graph/accumulate.h"
 #include "core/graph/capture.h"
@@ -67,6 +68,72 @@ TEST(Emulation, SumsOfBlocks) {
       EXPECT_EQ(y[b], sum) << order;
     }
   }
+}
+
+/// A strip of a warp: x y of x [16, 32] and y [32, 48] for either way in which each lies in memory, of the first 32
+/// columns only where `narrow`; then that, rounded, times y once more, and what `keep` makes of it.
+template <bool left_transposed, bool right_transposed>
+__global__ void strip_products(const float* x, const float* y, float* product, float* again, float* kept, bool narrow) {
+  using cuda::Bf16;
+  constexpr int m = 16, k = 32, n = 48, width = cuda::chunk_stride(64);
+  alignas(16) __shared__ Bf16 left[32 * width], right[48 * width], copy[48 * width];
+  cuda::stage_rounded<left_transposed ? k : m>(left, width, left_transposed ? m : k, [&](int r, int c) {
+    return left_transposed ? x[c * k + r] : x[r * k + c];
+  });
+  cuda::stage_rounded<right_transposed ? n : k>(right, width, right_transposed ? k : n, [&](int r, int c) {
+    return right_transposed ? y[c * n + r] : y[r * n + c];
+  });
+  __syncthreads();
+  if (cuda::warp_index() > 0) return;
+  cuda::Strip<6> strip, next;
+  strip.clear(), next.clear();
+  strip.template add<left_transposed, right_transposed>(left, width, right, width, k, narrow ? 20 : n);
+  strip.each([&](float& value, int r, int c) { product[r * n + c] = value; });
+  for (int c = 0; c < 2; ++c)
+    next.template add<right_transposed>(strip.left(c), right + 16 * c * (right_transposed ? 1 : width), width);
+  next.each([&](float& value, int r, int c) { again[r * n + c] = value; });
+  strip.template keep<left_transposed>(copy, width);
+  __syncwarp();
+  for (int e = static_cast<int>(threadIdx.x); e < m * n; e += 32)
+    kept[e] = cuda::to_float(left_transposed ? copy[e % n * width + e / n] : copy[e / n * width + e % n]);
+}
+
+TEST(Emulation, StripsOfProducts) {
+  constexpr std::size_t m = 16, k = 32, n = 48;
+  std::vector<float> x(m * k), y(k * n);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7 % 11) - 5.0f;
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<float>(i * 5 % 13) - 6.0f;
+  const auto times_y = [&](const std::vector<float>& of, std::size_t width) {
+    std::vector<float> out(m * n, 0.0f);
+    for (std::size_t r = 0; r < m; ++r)
+      for (std::size_t c = 0; c < n; ++c)
+        for (std::size_t i = 0; i < k; ++i) out[r * n + c] += of[r * width + i] * y[i * n + c];
+    return out;
+  };
+  const auto round = [](std::vector<float> values) {
+    for (float& value : values) value = rounded<bf16_mantissa>(value);
+    return values;
+  };
+  const std::vector<float> exact = times_y(x, k), twice = times_y(round(exact), n);
+  const auto check = [&](auto kernel, unsigned order, bool narrow) {
+    std::vector<float> again(m * n), kept(m * n), want = exact;
+    const std::vector<float> got = in_order(order, m * n, [&](float* to) {
+      cuda::start(Queue{}, dim3(1), dim3(cuda::chunk_threads), 0, kernel, x.data(), y.data(), to, again.data(),
+                  kept.data(), narrow);
+    });
+    for (std::size_t i = 0; i < want.size(); ++i)
+      if (narrow && i % n >= 32) want[i] = 0.0f;
+    EXPECT_EQ(got, want);
+    EXPECT_EQ(kept, round(want));
+    EXPECT_EQ(again, twice);
+  };
+  for (const unsigned order : {0u, 1u, 2u})
+    for (const bool narrow : {false, true}) {
+      check(strip_products<false, false>, order, narrow);
+      check(strip_products<false, true>, order, narrow);
+      check(strip_products<true, false>, order, narrow);
+      check(strip_products<true, true>, order, narrow);
+    }
 }
 
 struct Digits {
