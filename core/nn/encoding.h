@@ -34,8 +34,8 @@ struct QueryKey {
 /// What is added to attention scores, as a description: scores [time, time] are never formed. For query i and key j <= i
 /// of query head h:  score += sum_{u=j+1..i} log_decay[u, h] - slopes[h] (i - j), unscaled.
 struct ScoreBias {
-  std::vector<double> slopes;  // [heads], or empty (ALiBi)
-  Tensor log_decay;            // [batch, time, heads], <= 0, or empty (forgetting attention)
+  Tensor slopes;     // f64 [heads], a Table (ALiBi), or empty
+  Tensor log_decay;  // [batch, time, heads], <= 0, or empty (forgetting attention)
 };
 
 /// A positional encoding: where and how position enters. One instance per layer (with the hook `embedding` one per model);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "experiments/checkpoint.h"
 #include "experiments/trainer.h"
 #include "experiments/trial.h"
+#include "tests/conformance/layers.h"
 #include "tests/cuda/emulated_device.h"
 #include "tests/experiments/fixture.h"
 
@@ -68,6 +70,8 @@ struct Case {
 constexpr const char* selective = R"({"train": {"batch": 6, "lanes": 1, "micro_batch": 6}})";
 constexpr const char* softmax = R"({"model": {"backbone": {"name": "transformer", "heads": 2}, "encoding": {"name": "rope"}},
                                     "train": {"batch": 6, "lanes": 1, "micro_batch": 6}})";
+constexpr const char* alibi = R"({"model": {"backbone": {"name": "transformer", "heads": 2}, "encoding": {"name": "alibi"}},
+                                  "train": {"batch": 6, "lanes": 1, "micro_batch": 6}})";
 constexpr const char* packed = R"({"task": {"name": "copying", "letters": 4, "separate": true,
   "train": {"rows": 100, "length": 14, "shortest": 1, "longest": 4}, "valid": {"rows": 5, "lengths": [3]}, "test": {"rows": 5, "lengths": [2, 4]}},
   "train": {"batch": 5, "lanes": 2, "micro_batch": 2}})";
@@ -116,7 +120,8 @@ double apart(double a, double b) { return std::abs(a - b) / std::max(1.0, std::a
 
 class DeviceTraining : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Trainings, DeviceTraining,
-                         testing::Values(Case{"selective", selective}, Case{"softmax", softmax}, Case{"packed", packed}, Case{"lengths", lengths}),
+                         testing::Values(Case{"selective", selective}, Case{"softmax", softmax}, Case{"alibi", alibi}, Case{"packed", packed},
+                                         Case{"lengths", lengths}),
                          [](const auto& one) { return std::string(one.param.name); });
 
 /// The largest distance of losses and gradient norms.
@@ -209,6 +214,38 @@ TEST_P(DeviceTraining, ACapturedStepGivesTheBitsOfAnEagerOne) {
       EXPECT_EQ(captured.replays, 12 - slices);
       EXPECT_EQ(eager.captures + eager.replays, 0);
     }
+}
+
+/// Pairs in which every variant of a backbone and of an encoding is met.
+std::vector<Pair> one_of_each() {
+  std::set<std::string> met;
+  std::vector<Pair> chosen;
+  for (const Pair& pair : pairs(shipped_plugins())) {
+    const bool backbone = met.insert(pair.backbone + pair.backbone_options).second;
+    if (met.insert(pair.encoding + pair.encoding_options).second || backbone) chosen.push_back(pair);
+  }
+  return chosen;
+}
+
+std::string named(const std::string& name, const std::string& options) {
+  return R"({"name": ")" + name + "\"" + (options == "{}" ? "}" : ", " + options.substr(1));
+}
+
+// What a plugin tells a kernel anew at every step, from memory of the host or as an argument, is an error or other bits here.
+TEST(DeviceTrial, EveryPluginIsCapturedAndGivesTheSameBits) {
+  const std::vector<Pair> all = one_of_each();
+  EXPECT_GE(all.size(), shipped_plugins().backbones().size());
+  for (const Pair& pair : all) {
+    const std::string patch = R"({"model": {"layers": 1, "mlp": {"width": 8}, "backbone": )" + named(pair.backbone, pair.backbone_options) +
+                              R"(, "encoding": )" + named(pair.encoding, pair.encoding_options) +
+                              R"(}, "task": {"train": {"length": 5}}, "train": {"batch": 2, "lanes": 1, "micro_batch": 2}})";
+    CountingDevice eager, captured;
+    Training a(patch.c_str(), train("f32", 4, R"(, "run": {"capture": false})"), &eager), b(patch.c_str(), train("f32", 4), &captured);
+    const auto expected = a.steps(4), found = b.steps(4);
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i].loss, expected[i].loss) << pair.name << " " << i;
+    EXPECT_EQ(a.parameters(), b.parameters()) << pair.name;
+    EXPECT_EQ(captured.replays, 3) << pair.name;
+  }
 }
 
 TEST_P(DeviceTraining, DropoutDropsTheElementsOfTheProcessor) {

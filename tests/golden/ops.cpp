@@ -248,8 +248,12 @@ std::vector<Results> run_attention(const GoldenFile& file, const Stream& stream)
   // forgetting_attention is always causal and knows no slopes.
   if (const Json* causal = file.options.find("causal")) options.causal = causal->as_bool();
   options.window = window.is_null() ? 0 : window.as_integer();
-  if (const Json* slopes = file.options.find("alibi_slopes"); slopes != nullptr && !slopes->is_null())
-    for (const Json& slope : slopes->as_array()) options.slopes.push_back(slope.as_number());
+  if (const Json* given = file.options.find("alibi_slopes"); given != nullptr && !given->is_null()) {
+    std::vector<double> slopes;
+    for (const Json& slope : given->as_array()) slopes.push_back(slope.as_number());
+    options.slopes = pass.tape().empty({q.size(2)}, Dtype::f64);
+    fill(stream, options.slopes, slopes);
+  }
   // In softmax_attention_bias there is a decay besides; in softmax_attention the leaf is empty.
   pass.output("o", ops::attention(pass.tape(), q, pass.leaf("k"), pass.leaf("v"), options, pass.leaf("log_f")));
   return {pass.finish()};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/graph/device.h"
 #include "core/ops/attention/kernel.h"
 
 namespace phasor::ops {
@@ -21,13 +20,13 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const
                "attention queries and keys do not fit: " + found());
   PHASOR_CHECK(v.shape() == Shape({batch, keys[1], heads, v.size(3)}), "attention values do not fit: " + found());
   PHASOR_CHECK(options.window >= 0, "attention window is negative");
-  PHASOR_CHECK(options.slopes.empty() || static_cast<std::int64_t>(options.slopes.size()) == q.size(2),
-               "attention wants one slope per query head");
+  PHASOR_CHECK(!options.slopes || (options.slopes.shape() == Shape({q.size(2)}) && options.slopes.dtype() == Dtype::f64),
+               "attention slopes " + options.slopes.shape().text() + " " + name_of(options.slopes.dtype()) + " for " + found());
   PHASOR_CHECK(!log_decay || log_decay.shape() == Shape({batch, keys[1], q.size(2)}),
                "attention log_decay " + log_decay.shape().text() + " for " + found());
   PHASOR_CHECK(!starts || (starts.shape() == Shape({batch, time}) && starts.dtype() == Dtype::i32),
                "attention starts " + starts.shape().text() + " " + name_of(starts.dtype()) + " for " + found());
-  PHASOR_CHECK(options.causal || (options.slopes.empty() && !log_decay && !starts),
+  PHASOR_CHECK(options.causal || (!options.slopes && !log_decay && !starts),
                "attention with biases or packed rows is causal");
   return {batch, time, keys[1], heads, q.size(2) / heads, keys[3], v.size(3), options.window, options.causal};
 }
@@ -47,14 +46,7 @@ Tensor attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, 
   const AttentionSizes s = sizes_of(q, k, v, options, log_decay, starts);
   const Tensor o = tape.output({s.batch, s.time, s.query_heads(), s.value_width}, {&q, &k, &v, &log_decay});
   const Tensor lse = tape.empty({s.batch * s.query_heads(), s.time});
-  Tensor slopes;
-  if (!options.slopes.empty()) {
-    slopes = tape.empty({s.query_heads()}, Dtype::f64);
-    if (Device* device = tape.stream().device)
-      device->copy_in(slopes.data(), options.slopes.data(), options.slopes.size() * sizeof(double));
-    else
-      std::copy(options.slopes.begin(), options.slopes.end(), slopes.as<double>());
-  }
+  const Tensor slopes = options.slopes;
   const bool biased = log_decay || slopes;
   {
     const Tensor scratch = tape.empty({s.forward_scratch()});

@@ -1,17 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "core/graph/tape.h"
 
 namespace phasor::ops {
 
 struct AttentionOptions {
-  double scale = 1.0;          // of the products of queries and keys, not of the biases
-  bool causal = true;          // a query sees no later key
-  std::int64_t window = 0;     // > 0: only the last `window` keys, its own included
-  std::vector<double> slopes;  // [query_heads] (ALiBi), or empty; causal only
+  double scale = 1.0;       // of the products of queries and keys, not of the biases
+  bool causal = true;       // a query sees no later key
+  std::int64_t window = 0;  // > 0: only the last `window` keys, its own included
+  Tensor slopes;            // f64 [query_heads], a Table (ALiBi); or empty; causal only
 };
 
 /// Softmax attention (Vaswani et al. 2017). q [batch, time, query_heads, key_width]; k [batch, keys, heads, key_width]

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/graph/transfer.h"
 #include "core/ops/attention/attention.h"
 #include "core/ops/case.h"
 
@@ -82,7 +83,12 @@ OpCase make(const std::string& name, const Options& at, double scale) {
     };
   }
   op.run = [=](Tape& tape, std::span<const Tensor> in) {
-    const AttentionOptions options{scale, at.causal, at.window, slopes_of(at)};
+    AttentionOptions options{scale, at.causal, at.window, {}};
+    if (at.slopes) {
+      std::vector<double> slopes = slopes_of(at);
+      options.slopes = tape.empty({at.heads * at.group}, Dtype::f64);
+      put(tape.stream().device, Tensor::borrow(slopes.data(), Dtype::f64, options.slopes.shape()), options.slopes);
+    }
     return std::vector{attention(tape, in[0], in[1], in[2], options, at.decay ? in[3] : Tensor(),
                                  at.starts.empty() ? Tensor() : in.back())};
   };

@@ -16,25 +16,27 @@ class Alibi final : public phasor::Encoding {
   };
   static std::optional<std::string> refuses(const Options&, const phasor::MixerShape&) { return std::nullopt; }
 
-  Alibi(const Options&, const phasor::MixerShape& shape, const phasor::ParameterScope&) {
+  Alibi(const Options&, const phasor::MixerShape& shape, const phasor::ParameterScope& scope) {
+    std::vector<double> slopes;  // [heads]
     std::int64_t power = 1;
     while (2 * power <= shape.heads) power *= 2;
     const auto slope = [](std::int64_t head, std::int64_t heads) {
       return std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(heads));
     };
-    for (std::int64_t h = 0; h < power; ++h) slopes_.push_back(slope(h, power));
-    for (std::int64_t h = power; h < shape.heads; ++h) slopes_.push_back(slope(2 * (h - power), 2 * power));
+    for (std::int64_t h = 0; h < power; ++h) slopes.push_back(slope(h, power));
+    for (std::int64_t h = power; h < shape.heads; ++h) slopes.push_back(slope(2 * (h - power), 2 * power));
+    slopes_ = scope.table(slopes);
   }
 
   phasor::Hook hook() const override { return phasor::Hook::scores; }
 
   phasor::ScoreBias score_bias(phasor::Tape&, const phasor::Tensor&, const phasor::SequenceContext&,
                                phasor::State*) const override {
-    return {slopes_, {}};
+    return {slopes_(), {}};
   }
 
  private:
-  std::vector<double> slopes_;  // [heads]
+  phasor::Table slopes_;  // [heads]
 };
 
 }  // namespace
