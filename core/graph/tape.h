@@ -43,8 +43,8 @@ class Columns {
 ///
 ///     Tensor y = tape.output(x.shape(), {&x, &weight});
 ///     launch(tape.stream(), kernel, args, {flops, moved(x, weight, y)});
-///     if (tape.wants(y)) tape.record([x, weight, y](Tape& t) {
-///       Tensor dy = t.take(y);              // empty when nothing downstream used y
+///     if (tape.wants(y)) tape.record([x, weight, y = place_of(y)](Tape& t) {
+///       Tensor dy = t.take(y);              // empty when nothing downstream used y; its memory is gone (place.h)
 ///       if (!dy) return;
 ///       Gradient dx = t.gradient(x);        // .tensor empty when x is constant; otherwise add if .accumulate, else write
 ///       ...

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/graph/place.h"
 #include "core/graph/tape.h"
 
 namespace phasor::ops {
@@ -16,7 +17,7 @@ Tensor vector_norm(Tape& tape, const Tensor& x, double eps, const char* name, co
   launch(tape.stream(), forward, {x.view(), y.view(), inverse.view(), rows, groups, width, eps},
          {0.0, moved(x, y, inverse)});
   if (!tape.wants(y)) return y;
-  tape.record([=, kernel = &backward](Tape& t) {
+  tape.record([=, x = place_of(x), kernel = &backward](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x);

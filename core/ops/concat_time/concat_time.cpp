@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "core/graph/place.h"
 #include "core/ops/concat_time/kernel.h"
 
 namespace phasor::ops {
@@ -48,7 +49,7 @@ Tensor concat_time(Tape& tape, const Tensor& earlier, const Tensor& later, std::
            {pieces[i].view(), out.view(), batch, both[i], left_out[i], time, begin[i], both[i] - left_out[i], width, false},
            {0.0, 2 * bytes(both[i] - left_out[i])});
   if (!tape.wants(out)) return out;
-  tape.record([=](Tape& t) {
+  tape.record([=, out = place_of(out), pieces = std::array{place_of(earlier), place_of(later)}](Tape& t) {
     const Tensor d_out = t.take(out);
     if (!d_out) return;
     for (std::size_t i = 0; i < 2; ++i) {

@@ -1,5 +1,6 @@
 #include "core/ops/cross_entropy/cross_entropy.h"
 
+#include "core/graph/place.h"
 #include "core/ops/cross_entropy/kernel.h"
 
 namespace phasor::ops {
@@ -36,7 +37,7 @@ Tensor cross_entropy(Tape& tape, const Tensor& logits, const Tensor& targets, Te
           vocabulary},
          {0.0, moved(logits, targets, loss, kept) + (correct != nullptr ? bytes_of(*correct) : 0)});
   if (!tape.wants(loss)) return loss;
-  tape.record([=](Tape& t) {
+  tape.record([=, loss = place_of(loss)](Tape& t) {
     const Tensor dloss = t.take(loss);
     if (!dloss) return;
     const auto dlogits = t.gradient(logits);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/graph/place.h"
 #include "core/ops/delta_rule/kernel.h"
 
 namespace phasor::ops {
@@ -81,7 +82,7 @@ DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const T
           .scale = scale},
          {work_of(s, 3.0, 2.0), moved(q, k, v, beta, log_decay, state_in, starts, o, state, kept, errors)});
   if (!tape.wants(o)) return {o, state};
-  tape.record([=](Tape& t) {
+  tape.record([=, o = place_of(o), state = place_of(state)](Tape& t) {
     const Tensor d_o = t.take(o), d_state = t.take(state);
     if (!d_o && !d_state) return;
     const auto dq = t.gradient(q), dk = t.gradient(k), dv = t.gradient(v), db = t.gradient(beta),

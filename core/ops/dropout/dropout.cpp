@@ -1,6 +1,7 @@
 #include "core/ops/dropout/dropout.h"
 
 #include "core/base/hash.h"
+#include "core/graph/place.h"
 #include "core/ops/dropout/kernel.h"
 
 namespace phasor::ops {
@@ -16,7 +17,7 @@ Tensor dropout(Tape& tape, const Tensor& x, double rate, const DropoutKey& key, 
                static_cast<std::uint32_t>(rate * 0x1p32), 1.0 / (1.0 - rate), false};
   launch(tape.stream(), dropout_kernel, args, {0.0, moved(x, y)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) mutable {
+  tape.record([=, x = place_of(x), y = place_of(y)](Tape& t) mutable {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x);

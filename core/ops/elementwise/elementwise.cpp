@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/graph/place.h"
 #include "core/ops/elementwise/kernel.h"
 #include "core/ops/vector_math.h"
 
@@ -10,13 +11,6 @@ namespace phasor::ops {
 namespace {
 
 constexpr double lowest = -std::numeric_limits<double>::infinity();
-
-/// The place of a value on the tape without its memory: what a pullback keeps of a value that it does not read.
-Tensor place_of(const Tensor& value) {
-  Tensor place = Tensor::borrow(nullptr, value.dtype(), value.shape());
-  place.set_node(value.node());
-  return place;
-}
 
 /// How the elements are walked: as one long row where nothing is strided.
 struct Extent {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/graph/place.h"
 #include "core/ops/embedding/kernel.h"
 
 namespace phasor::ops {
@@ -38,7 +39,7 @@ Tensor embedding(Tape& tape, const Tensor& ids, const Tensor& weight, std::int64
   launch(tape.stream(), embedding_forward, {ids.view(), weight.view(), y.view(), batch, time, dim},
          {0.0, moved(ids, y) + touched});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, y = place_of(y)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dweight = t.sum(weight);

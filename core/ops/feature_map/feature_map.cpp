@@ -1,5 +1,6 @@
 #include "core/ops/feature_map/feature_map.h"
 
+#include "core/graph/place.h"
 #include "core/ops/feature_map/kernel.h"
 
 namespace phasor::ops {
@@ -12,7 +13,7 @@ Tensor positive_features(Tape& tape, const Tensor& z, const Tensor& x) {
   launch(tape.stream(), positive_features_forward, {z.view(), x.view(), y.view(), rows, heads, width, features},
          {0.0, moved(z, x, y)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, z = place_of(z)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dz = t.gradient(z), dx = t.gradient(x);
@@ -30,7 +31,7 @@ Tensor fourier_features(Tape& tape, const Tensor& z) {
   const Tensor y = tape.output(z.shape().with_row({heads, 2 * features}), {&z});
   launch(tape.stream(), fourier_features_forward, {z.view(), y.view(), rows, heads, features}, {0.0, moved(z, y)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, z = place_of(z)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dz = t.gradient(z);
@@ -54,7 +55,7 @@ Tensor cosine_features(Tape& tape, const Tensor& x, std::int64_t max_length, std
   CosineFeatures args{x.view(), starts.view(), y.view(), {}, {}, batch, time, heads, width, max_length, offset, false};
   launch(tape.stream(), cosine_features_forward, args, {0.0, moved(x, starts, y)});
   if (!tape.wants(y)) return y;
-  tape.record([=, keep = starts](Tape& t) {
+  tape.record([=, y = place_of(y), keep = starts](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x);

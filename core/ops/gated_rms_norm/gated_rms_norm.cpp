@@ -1,5 +1,6 @@
 #include "core/ops/gated_rms_norm/gated_rms_norm.h"
 
+#include "core/graph/place.h"
 #include "core/ops/gated_rms_norm/kernel.h"
 
 namespace phasor::ops {
@@ -20,7 +21,7 @@ Tensor gated_rms_norm(Tape& tape, const Tensor& x, const Tensor& gate, const Ten
          {x.view(), gate.view(), weight.view(), y.view(), inverse.view(), rows, groups, width, eps, silu, norm_first},
          {0.0, moved(x, gate, weight, y, inverse)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, y = place_of(y)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x);

@@ -1,5 +1,6 @@
 #include "core/ops/gather_rows/gather_rows.h"
 
+#include "core/graph/place.h"
 #include "core/ops/gather_rows/kernel.h"
 
 namespace phasor::ops {
@@ -31,7 +32,7 @@ Tensor gather_rows(Tape& tape, const Tensor& x, const Tensor& index) {
   launch(tape.stream(), gather_rows_forward, {x.view(), index.view(), y.view(), count, dim},
          {0.0, moved(index, y, y)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, x = place_of(x), y = place_of(y)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.sum(x);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/graph/place.h"
 #include "core/ops/gla/kernel.h"
 
 namespace phasor::ops {
@@ -64,7 +65,7 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
           .scale = scale},
          {5.0 * work, moved(q, k, v, log_gate, state_in, starts, o, state, kept, decays)});
   if (!tape.wants(o)) return {o, state};
-  tape.record([=](Tape& t) {
+  tape.record([=, log_gate = place_of(log_gate), o = place_of(o), state = place_of(state)](Tape& t) {
     const Tensor d_o = t.take(o), d_state = t.take(state);
     if (!d_o && !d_state) return;
     const auto dq = t.gradient(q), dk = t.gradient(k), dv = t.gradient(v), dg = t.gradient(log_gate);

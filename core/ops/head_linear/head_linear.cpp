@@ -1,5 +1,6 @@
 #include "core/ops/head_linear/head_linear.h"
 
+#include "core/graph/place.h"
 #include "core/ops/head_linear/kernel.h"
 
 namespace phasor::ops {
@@ -15,7 +16,7 @@ Tensor head_linear(Tape& tape, const Tensor& x, const Tensor& weight) {
          {x.view(), weight.view(), y.view(), rows, heads, in, out, tape.stream().products},
          {flops, moved(x, weight, y)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, y = place_of(y)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x), dweight = t.sum(weight);

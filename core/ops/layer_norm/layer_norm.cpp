@@ -1,5 +1,6 @@
 #include "core/ops/layer_norm/layer_norm.h"
 
+#include "core/graph/place.h"
 #include "core/ops/layer_norm/kernel.h"
 
 namespace phasor::ops {
@@ -16,7 +17,7 @@ Tensor layer_norm(Tape& tape, const Tensor& x, const Tensor& weight, const Tenso
          {x.view(), weight.view(), bias.view(), y.view(), stats.view(), rows, groups, width, eps},
          {0.0, moved(x, weight, bias, y, stats)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, y = place_of(y)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x);

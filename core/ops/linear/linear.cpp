@@ -1,6 +1,7 @@
 #include "core/ops/linear/linear.h"
 
 #include "core/graph/accumulate.h"
+#include "core/graph/place.h"
 #include "core/ops/linear/kernel.h"
 
 namespace phasor::ops {
@@ -32,7 +33,7 @@ Tensor linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& b
          {x.view(), weight.view(), bias.view(), y.view(), rows, in, out, tape.stream().products},
          {flops, moved(x, weight, bias, y)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, y = place_of(y)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x);

@@ -1,5 +1,6 @@
 #include "core/ops/linear_attention/linear_attention.h"
 
+#include "core/graph/place.h"
 #include "core/ops/gla/gla.h"
 #include "core/ops/linear_attention/kernel.h"
 
@@ -33,7 +34,7 @@ Tensor spread_decay(Tape& tape, const Tensor& log_decay, const Shape& keys) {
   launch(tape.stream(), spread_forward, {log_decay.view(), {}, y.view(), rows, heads, width, 0.0},
          {0.0, moved(log_decay, y)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, log_decay = place_of(log_decay), y = place_of(y)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dfrom = t.gradient(log_decay);
@@ -50,7 +51,7 @@ Tensor quotient(Tape& tape, const Tensor& x, const Tensor& d) {
   launch(tape.stream(), quotient_forward, {x.view(), d.view(), y.view(), rows, heads, width, eps},
          {0.0, moved(x, d, y)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, x = place_of(x)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x);

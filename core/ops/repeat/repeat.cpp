@@ -1,5 +1,6 @@
 #include "core/ops/repeat/repeat.h"
 
+#include "core/graph/place.h"
 #include "core/ops/repeat/kernel.h"
 
 namespace phasor::ops {
@@ -11,7 +12,7 @@ Tensor repeat(Tape& tape, const Tensor& x, std::int64_t times) {
   const Tensor y = tape.output({x.size(0), x.size(1), groups, times * width}, {&x});
   launch(tape.stream(), repeat_forward, {x.view(), y.view(), rows, groups, width, times}, {0.0, moved(x, y)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, x = place_of(x), y = place_of(y)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x);

@@ -1,5 +1,6 @@
 #include "core/ops/rms_norm/rms_norm.h"
 
+#include "core/graph/place.h"
 #include "core/ops/rms_norm/kernel.h"
 
 namespace phasor::ops {
@@ -16,7 +17,7 @@ Tensor rms_norm(Tape& tape, const Tensor& x, const Tensor& weight, double eps) {
          {x.view(), weight.view(), y.view(), inverse.view(), rows, groups, width, weight_step, eps},
          {0.0, moved(x, weight, y, inverse)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, y = place_of(y)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x);

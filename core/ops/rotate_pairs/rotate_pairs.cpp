@@ -1,5 +1,6 @@
 #include "core/ops/rotate_pairs/rotate_pairs.h"
 
+#include "core/graph/place.h"
 #include "core/ops/rotate_pairs/kernel.h"
 
 namespace phasor::ops {
@@ -46,7 +47,7 @@ Rotated rotate_pairs(Tape& tape, const Tensor& q, const Tensor& k, const Tensor&
           k.size(2)},
          {flops(angle, q.rows(), q.size(2) + k.size(2)), moved(q, k, angle, out.q, out.k)});
   if (!tape.wants(out.q) && !tape.wants(out.k)) return out;
-  tape.record([=](Tape& t) {
+  tape.record([=, q = place_of(q), k = place_of(k)](Tape& t) {
     const Tensor dq_out = t.take(out.q), dk_out = t.take(out.k);
     if (!dq_out && !dk_out) return;
     const auto pull = [&](const Tensor& from_q, const Tensor& from_k) {

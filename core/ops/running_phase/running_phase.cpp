@@ -1,5 +1,6 @@
 #include "core/ops/running_phase/running_phase.h"
 
+#include "core/graph/place.h"
 #include "core/ops/running_phase/kernel.h"
 
 namespace phasor::ops {
@@ -27,7 +28,7 @@ Phase running_phase(Tape& tape, const Tensor& increments, const Tensor& temperat
           sums.view()},
          {0.0, moved(increments, temperature, state_in, starts, angle, state)});
   if (!tape.wants(angle)) return {angle, state};
-  tape.record([=](Tape& t) {
+  tape.record([=, angle = place_of(angle), state = place_of(state)](Tape& t) {
     const Tensor dangle = t.take(angle), dstate = t.take(state);
     if (!dangle && !dstate) return;
     const auto dincrements = t.gradient(increments), dtemperature = t.sum(temperature);

@@ -1,5 +1,6 @@
 #include "core/ops/shared_head_linear/shared_head_linear.h"
 
+#include "core/graph/place.h"
 #include "core/ops/shared_head_linear/kernel.h"
 
 namespace phasor::ops {
@@ -16,7 +17,7 @@ Tensor shared_head_linear(Tape& tape, const Tensor& x, const Tensor& weight, con
          {x.view(), weight.view(), bias.view(), y.view(), rows, heads, in, out, tape.stream().products},
          {flops, moved(x, weight, bias, y)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, y = place_of(y)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.gradient(x), dweight = t.sum(weight), dbias = t.sum(bias);

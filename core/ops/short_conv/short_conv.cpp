@@ -1,5 +1,6 @@
 #include "core/ops/short_conv/short_conv.h"
 
+#include "core/graph/place.h"
 #include "core/ops/short_conv/kernel.h"
 
 namespace phasor::ops {
@@ -27,7 +28,7 @@ ConvResult short_conv(Tape& tape, const Tensor& x, const Tensor& weight, const T
           taps.view(), history.view()},
          {flops, moved(x, weight, bias, state_in, starts, y, state)});
   if (!tape.wants(y)) return {y, state};
-  tape.record([=](Tape& t) {
+  tape.record([=, y = place_of(y), state = place_of(state)](Tape& t) {
     Tensor dy = t.take(y);
     const Tensor dstate = t.take(state);
     if (!dy && !dstate) return;

@@ -1,5 +1,6 @@
 #include "core/ops/spread_last/spread_last.h"
 
+#include "core/graph/place.h"
 #include "core/ops/spread_last/kernel.h"
 
 namespace phasor::ops {
@@ -14,7 +15,7 @@ Tensor spread_last(Tape& tape, const Tensor& x, const Tensor& table) {
   launch(tape.stream(), spread_last_forward, {x.view(), table.view(), y.view(), batch, time, dim},
          {0.0, moved(y) + last_bytes + table_bytes});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, x = place_of(x), y = place_of(y)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dx = t.sum(x);

@@ -1,5 +1,6 @@
 #include "core/ops/swiglu/swiglu.h"
 
+#include "core/graph/place.h"
 #include "core/ops/swiglu/kernel.h"
 
 namespace phasor::ops {
@@ -11,7 +12,7 @@ Tensor swiglu(Tape& tape, const Tensor& gate, const Tensor& up) {
   const Tensor y = tape.output(gate.shape(), {&gate, &up});
   launch(tape.stream(), swiglu_forward, {gate.view(), up.view(), y.view(), rows, width}, {0.0, moved(gate, up, y)});
   if (!tape.wants(y)) return y;
-  tape.record([=](Tape& t) {
+  tape.record([=, y = place_of(y)](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dgate = t.gradient(gate);

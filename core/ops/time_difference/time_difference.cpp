@@ -1,5 +1,6 @@
 #include "core/ops/time_difference/time_difference.h"
 
+#include "core/graph/place.h"
 #include "core/ops/time_difference/kernel.h"
 
 namespace phasor::ops {
@@ -20,7 +21,7 @@ Difference time_difference(Tape& tape, const Tensor& x, const Tensor& state_in, 
          {x.view(), state_in.view(), starts.view(), y.view(), state.view(), batch, time, width},
          {static_cast<double>(x.size()), moved(x, state_in, starts, y, state)});
   if (!tape.wants(y)) return {y, state};
-  tape.record([=](Tape& t) {
+  tape.record([=, x = place_of(x), y = place_of(y), state = place_of(state), state_in = place_of(state_in)](Tape& t) {
     const Tensor dy = t.take(y), dstate = t.take(state);
     if (!dy && !dstate) return;
     const auto dx = t.gradient(x), dstate_in = t.gradient(state_in);

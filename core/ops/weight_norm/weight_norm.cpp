@@ -1,5 +1,6 @@
 #include "core/ops/weight_norm/weight_norm.h"
 
+#include "core/graph/place.h"
 #include "core/ops/weight_norm/kernel.h"
 
 namespace phasor::ops {
@@ -21,7 +22,7 @@ Tensor normed(Tape& tape, const Tensor& w, const Tensor& scale, const Layout& la
   launch(tape.stream(), forward, {w.view(), scale.view(), y.view(), norm.view(), groups, length, width},
          {0.0, moved(w, scale, y, norm)});
   if (!tape.wants(y)) return y;
-  tape.record([=, &backward = layout.backward, groups = groups, length = length, width = width](Tape& t) {
+  tape.record([=, y = place_of(y), &backward = layout.backward, groups = groups, length = length, width = width](Tape& t) {
     const Tensor dy = t.take(y);
     if (!dy) return;
     const auto dw = t.gradient(w), dscale = t.sum(scale);
