@@ -1,6 +1,7 @@
 #include "tests/cuda/emulation.h"
 
 #include <algorithm>
+#include <bit>
 #include <boost/context/fiber.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ std::string text(const Where& where) {
 }
 
 bool same(const Where& a, const Where& b) {
-  return a.line() == b.line() && std::string_view(a.file_name()) == b.file_name();
+  return a.line() == b.line() && (a.file_name() == b.file_name() || std::string_view(a.file_name()) == b.file_name());
 }
 
 /// Carries threads, one after the other: a thread that never waits needs no stack of its own.
@@ -46,9 +47,19 @@ struct Thread {
   State state = State::not_begun;
   Worker* worker = nullptr;
   Where where;
-  WarpKind kind = WarpKind::sync;
-  unsigned mask = 0, source = 0;
+  unsigned source = 0;
   std::uint64_t bits = 0, result = 0;
+};
+
+/// Lanes of a warp that wait for each other.
+struct Meeting {
+  unsigned mask, arrived;
+  WarpKind kind;
+  Where where;
+};
+struct Warp {
+  unsigned ended = 0;  // lanes
+  std::vector<Meeting> meetings;
 };
 
 /// Dynamic shared memory that ends where the page behind it cannot be touched.
@@ -131,6 +142,7 @@ class Machine {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Worker*> idle_;
   std::vector<Thread> threads_;
+  std::vector<Warp> warps_;
   std::vector<std::uint64_t> order_;
   std::size_t next_ = 0;  // thread to begin, in order
   unsigned current_ = 0, alive_ = 0, arrived_ = 0;
@@ -186,6 +198,11 @@ void Machine::run_grid(dim3 grid, dim3 threads, std::size_t shared, const void* 
 
 void Machine::run_block() {
   threads_.assign(order_.size(), Thread{});
+  warps_.resize((order_.size() + warp_size - 1) / warp_size);
+  for (Warp& warp : warps_) {
+    warp.ended = 0;
+    warp.meetings.clear();
+  }
   next_ = 0;
   alive_ = static_cast<unsigned>(order_.size());
   arrived_ = 0;
@@ -266,6 +283,7 @@ void Machine::suspend() {
 
 void Machine::end_thread() {
   own().state = State::ended;
+  warps_[current_ / warp_size].ended |= 1u << current_ % warp_size;
   --alive_;
   if (arrived_ > 0 && arrived_ == alive_) release();
 }
@@ -293,34 +311,32 @@ void Machine::barrier(int predicate, int* count, const Where& where) {
 
 std::uint64_t Machine::warp(WarpKind kind, unsigned mask, std::uint64_t bits, unsigned source, const Where& where) {
   const unsigned lane = current_ % warp_size, first = current_ - lane;
+  Warp& warp = warps_[current_ / warp_size];
   PHASOR_CHECK((mask >> lane & 1) != 0,
                fmt::format("{}: lane {} is not in the mask {:#010x}", text(where), lane, mask));
+  PHASOR_CHECK(first + static_cast<unsigned>(std::bit_width(mask)) <= threads_.size(),
+               fmt::format("{}: the mask {:#010x} has lanes that the block has not", text(where), mask));
+  PHASOR_CHECK((mask & warp.ended) == 0,
+               fmt::format("{}: lane {} of the mask has ended", text(where), std::countr_zero(mask & warp.ended)));
   Thread& self = own();
-  self.state = State::at_warp;
   self.where = where;
-  self.kind = kind;
-  self.mask = mask;
   self.bits = bits;
   self.source = source;
-  const auto lanes = [&](auto each) {
-    for (unsigned l = 0; l < warp_size; ++l)
-      if ((mask >> l & 1) != 0) each(l);
-  };
-  bool all = true;
-  lanes([&](unsigned l) {
-    PHASOR_CHECK(first + l < threads_.size(),
-                 fmt::format("{}: the mask {:#010x} has lanes that the block has not", text(where), mask));
-    const Thread& other = threads_[first + l];
-    PHASOR_CHECK(other.state != State::ended, fmt::format("{}: lane {} of the mask has ended", text(where), l));
-    all = all && other.state == State::at_warp && other.mask == mask;
-    PHASOR_CHECK(
-        other.state != State::at_warp || other.mask != mask || (other.kind == kind && same(other.where, where)),
-        fmt::format("lanes of one warp meet at {} and {}", text(where), text(other.where)));
-  });
-  if (!all) {
+  auto meeting =
+      std::find_if(warp.meetings.begin(), warp.meetings.end(), [&](const Meeting& m) { return m.mask == mask; });
+  if (meeting == warp.meetings.end()) meeting = warp.meetings.insert(meeting, {mask, 0, kind, where});
+  PHASOR_CHECK(meeting->kind == kind && same(meeting->where, where),
+               fmt::format("lanes of one warp meet at {} and {}", text(where), text(meeting->where)));
+  meeting->arrived |= 1u << lane;
+  if (meeting->arrived != mask) {
+    self.state = State::at_warp;
     suspend();
     return own().result;
   }
+  warp.meetings.erase(meeting);
+  const auto lanes = [&](auto each) {
+    for (unsigned left = mask; left != 0; left &= left - 1) each(static_cast<unsigned>(std::countr_zero(left)));
+  };
   unsigned set = 0;
   lanes([&](unsigned l) { set |= threads_[first + l].bits != 0 ? 1u << l : 0u; });
   lanes([&](unsigned l) {
@@ -328,8 +344,8 @@ std::uint64_t Machine::warp(WarpKind kind, unsigned mask, std::uint64_t bits, un
     PHASOR_CHECK(kind != WarpKind::shuffle || (mask >> each.source & 1) != 0,
                  fmt::format("{}: lane {} reads lane {}, which is not in the mask", text(where), l, each.source));
     each.result = kind == WarpKind::shuffle ? threads_[first + each.source].bits : set;
+    each.state = State::ready;
   });
-  lanes([&](unsigned l) { threads_[first + l].state = State::ready; });
   return self.result;
 }
 
