@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "core/ops/case.h"
 #include "core/ops/delta_rule/delta_rule.h"
@@ -11,6 +12,8 @@ struct Options {
   std::int64_t batch = 1, time = 1, heads = 1, group = 1, key = 1, value = 1, chunk = 0;
   bool beta = true, decay = false, state_in = false, want_state = true, packed = false;
   double largest_beta = 1.0, strongest = -1.0;  // of beta, and of the log decays
+  std::int64_t forgets_every = 0;               // so many steps one has log decay minus infinity; 0: none
+  double apart = 0.0;                           // > 0: keys are all the same but for so much
 };
 
 std::size_t size(std::int64_t x) { return static_cast<std::size_t>(x); }
@@ -70,6 +73,13 @@ void shorten(Array& keys) {
   }
 }
 
+/// All keys like the first one, but for a part of their own.
+void bring_together(Array& keys, double apart) {
+  const std::size_t width = size(keys.shape[-1]);
+  for (std::size_t i = width; i < keys.values.size(); ++i)
+    keys.values[i] = keys.values[i % width] + apart * keys.values[i];
+}
+
 OpCase make(const std::string& name, const Options& at) {
   const double scale = 1.0 / std::sqrt(static_cast<double>(at.key));
   const std::int64_t value_heads = at.heads * at.group;
@@ -84,7 +94,10 @@ OpCase make(const std::string& name, const Options& at) {
   if (at.state_in) op.inputs.push_back({"state_in", {at.batch, value_heads, at.key, at.value}});
   if (at.packed) op.inputs.push_back(packed_starts(at.batch, at.time));
   op.prepare = [=](std::vector<Array>& in) {
+    if (at.apart > 0.0) bring_together(in[1], at.apart);
     shorten(in[1]);
+    for (std::size_t i = 0; at.forgets_every > 0 && i < in[places.decay].values.size(); ++i)
+      if (i % size(at.forgets_every) == 2) in[places.decay].values[i] = -std::numeric_limits<double>::infinity();
     if (at.packed) prepare_starts(in[places.starts]);
   };
   op.run = [=](Tape& tape, std::span<const Tensor> in) {
@@ -135,7 +148,29 @@ std::vector<OpCase> delta_rule_cases() {
     add("width_32", {.time = 20, .heads = 2, .key = 32, .value = 32, .state_in = true});
     add("wide_keys", {.time = 11, .key = 65, .value = 9, .chunk = 8, .state_in = true});
     add("wide_values", {.time = 11, .key = 5, .value = 65, .chunk = 8, .state_in = true});
+    add("time_1_wide", {.batch = 2, .time = 1, .heads = 3, .key = 64, .value = 64, .state_in = true});
+    add("long", {.batch = 2, .time = 150, .key = 8, .value = 8, .state_in = true});
+    add("long_negative", {.time = 130, .key = 16, .value = 16, .state_in = true, .largest_beta = 2.0});
+    add("long_packed", {.batch = 2, .time = 150, .key = 8, .value = 8, .state_in = true, .packed = true});
+    add("long_grouped", {.time = 70, .group = 2, .key = 24, .value = 16, .state_in = true});
+    add("width_64", {.time = 66, .heads = 2, .key = 64, .value = 64, .state_in = true});
+    add("width_128", {.time = 66, .key = 128, .value = 128});
+    add("widest_keys", {.time = 5, .key = 136, .value = 3, .state_in = true});
+    add("same_keys", {.time = 66, .key = 16, .value = 16, .state_in = true, .apart = 0.1});
+    add("same_keys_negative",
+        {.time = 66, .key = 16, .value = 16, .state_in = true, .largest_beta = 2.0, .apart = 0.1});
   }
+  cases.push_back(make(
+      "gated_strong_long",
+      {.time = 80, .heads = 2, .key = 8, .value = 8, .decay = true, .state_in = true, .strongest = -40.0}));
+  cases.push_back(make("gated_forgets", {.batch = 2,
+                                         .time = 80,
+                                         .heads = 2,
+                                         .key = 8,
+                                         .value = 8,
+                                         .decay = true,
+                                         .state_in = true,
+                                         .forgets_every = 37}));
   cases.push_back(
       make("gated_strong",
            {.time = 40, .heads = 2, .key = 8, .value = 8, .decay = true, .state_in = true, .strongest = -40.0}));

@@ -4,14 +4,16 @@
 
 #include "core/cuda/kernels.h"
 #include "core/cuda/state_tile.h"
+#include "core/ops/delta_rule/chunk_backward_cuda.h"
+#include "core/ops/delta_rule/chunk_forward_cuda.h"
 #include "core/ops/delta_rule/kernel.h"
 
-// The recurrence, with tiles of the state in the registers of warps, in three passes. Columns of values have nothing to
+// In f32 and f64 the recurrence, with tiles of the state in the registers of warps, in three passes. Columns of values have nothing to
 // do with each other: forwards in time they give e_t and o_t, backwards y_t = D_t^T k_t. Once e and y are known, with u
 // = beta e and d = beta y,
 //     S_t = e^{g_t} S_{t-1} + k_t u_t^T,   D_{t-1} = e^{g_t} (D_t - k_t d_t^T) + scale q_{t-1} dO_{t-1}^T
 // are plain sums whose columns of keys have nothing to do with each other, and dq, dk and the decays' gradients are
-// theirs. No two blocks add to the same place.
+// theirs. No two blocks add to the same place. With products in bf16 chunks on tensor cores: chunk_*_cuda.h.
 
 namespace phasor::ops {
 
@@ -455,11 +457,29 @@ void backward(const cuda::Queue& queue, const DeltaRuleBackward& a) {
               dim3(finish_warps * cuda::warp_size), 0, finish_step<T>, a, tiles_of(s.key_width));
 }
 
+/// Calls f(constant): tiles of 64 keys.
+template <class F>
+void with_tiles(const DeltaRuleSizes& s, F f) {
+  check_width<float>(s);
+  if (s.key_width <= 64) return f(std::integral_constant<int, 1>());
+  if (s.key_width <= 128) return f(std::integral_constant<int, 2>());
+  f(std::integral_constant<int, 4>());
+}
+
+void forward_in_f32(const cuda::Queue& queue, const DeltaRuleForward& a) {
+  if (a.precision != ProductPrecision::bf16) return forward<float>(queue, a);
+  with_tiles(a.sizes, [&](auto tiles) { delta_chunks::start_forward<decltype(tiles)::value>(queue, a); });
+}
+void backward_in_f32(const cuda::Queue& queue, const DeltaRuleBackward& a) {
+  if (a.precision != ProductPrecision::bf16) return backward<float>(queue, a);
+  with_tiles(a.sizes, [&](auto tiles) { delta_chunks::start_backward<decltype(tiles)::value>(queue, a); });
+}
+
 }  // namespace
 
 void delta_rule_cuda(cuda::Kernels& kernels) {
-  kernels.add(delta_rule_forward, forward<float>, forward<double>);
-  kernels.add(delta_rule_backward, backward<float>, backward<double>);
+  kernels.add(delta_rule_forward, forward_in_f32, forward<double>);
+  kernels.add(delta_rule_backward, backward_in_f32, backward<double>);
 }
 
 }  // namespace phasor::ops

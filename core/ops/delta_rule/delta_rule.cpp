@@ -10,7 +10,7 @@ namespace phasor::ops {
 namespace {
 
 DeltaRuleSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& beta, const Tensor& log_decay,
-                        const Tensor& state_in, const Tensor& starts, std::int64_t chunk) {
+                        const Tensor& state_in, const Tensor& starts, std::int64_t chunk, bool tensor_cores) {
   const Shape& keys = k.shape();
   PHASOR_CHECK(q.shape().rank() == 4 && keys.rank() == 4 && v.shape().rank() == 4,
                "delta_rule wants [batch, time, heads, width], not q " + q.shape().text() + ", k " + keys.text() +
@@ -34,6 +34,7 @@ DeltaRuleSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const
       !starts || (starts.shape() == Shape({batch, time}) && starts.dtype() == Dtype::i32),
       "delta_rule starts " + starts.shape().text() + " " + name_of(starts.dtype()) + " for keys " + keys.text());
   PHASOR_CHECK(chunk >= 0, "delta_rule chunk is negative");
+  if (tensor_cores) chunk = DeltaRuleChunks::steps;
   if (chunk == 0) chunk = std::max(key_width, value_width) <= 32 ? 16 : 32;  // docs/delta.md
   chunk = std::clamp<std::int64_t>(chunk, 1, std::max<std::int64_t>(time, 1));
   return {batch, time, heads, value_heads / heads, key_width, value_width, chunk};
@@ -47,12 +48,20 @@ double work_of(const DeltaRuleSizes& s, double states, double pairs) {
          (states * key * value + pairs * 0.5 * static_cast<double>(s.chunk) * (key + value));
 }
 
+/// Whether the device takes the chunkwise form, which has chunks and memory of its own.
+bool on_tensor_cores(const Stream& stream) {
+  return stream.device != nullptr && stream.dtype == Dtype::f32 && stream.products == ProductPrecision::bf16;
+}
+
 }  // namespace
 
 DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& beta,
                            const Tensor& log_decay, double scale, const Tensor& state_in, bool want_state,
                            std::int64_t chunk, const Tensor& starts) {
-  const DeltaRuleSizes s = sizes_of(q, k, v, beta, log_decay, state_in, starts, chunk);
+  const bool tensor_cores = on_tensor_cores(tape.stream());
+  const DeltaRuleSizes s = sizes_of(q, k, v, beta, log_decay, state_in, starts, chunk, tensor_cores);
+  const DeltaRuleChunks c(s);
+  const std::int64_t rows = s.batch * s.value_heads();
   const Tensor o =
       tape.output({s.batch, s.time, s.value_heads(), s.value_width}, {&q, &k, &v, &beta, &log_decay, &state_in});
   Tensor state;
@@ -61,9 +70,10 @@ DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const T
   }
   Tensor kept, errors;
   if (tape.wants(o)) {
-    kept = tape.empty({s.batch * s.value_heads(), s.chunks() * s.state()});
-    errors = tape.empty({s.batch * s.value_heads(), s.values(s.time)});
+    kept = tape.empty({rows, tensor_cores ? c.states() : s.chunks() * s.state()});
+    errors = tape.empty({rows, tensor_cores ? c.vectors() : s.values(s.time)});
   }
+  const Tensor scores = tensor_cores ? tape.empty({rows, c.scores()}) : Tensor();
   const Tensor scratch = tape.empty({s.forward_scratch()});
   launch(tape.stream(), delta_rule_forward,
          {.q = q.view(),
@@ -78,9 +88,11 @@ DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const T
           .kept = kept.view(),
           .errors = errors.view(),
           .scratch = scratch.view(),
+          .scores = scores.view(),
           .sizes = s,
-          .scale = scale},
-         {work_of(s, 3.0, 2.0), moved(q, k, v, beta, log_decay, state_in, starts, o, state, kept, errors)});
+          .scale = scale,
+          .precision = tape.stream().products},
+         {work_of(s, 3.0, 2.0), moved(q, k, v, beta, log_decay, state_in, starts, o, state, kept, errors, scores)});
   if (!tape.wants(o)) return {o, state};
   tape.record([=, o = place_of(o), state = place_of(state)](Tape& t) {
     const Tensor d_o = t.take(o), d_state = t.take(state);
@@ -90,7 +102,7 @@ DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const T
     const auto d_in = t.gradient(state_in);
     const Tensor memory = t.empty({s.backward_scratch()});
     const bool device = t.stream().device != nullptr;
-    const Tensor slopes = device ? t.empty({s.batch * s.value_heads(), s.device_slopes()}) : Tensor();
+    const Tensor slopes = device ? t.empty({rows, tensor_cores ? c.slopes() : s.device_slopes()}) : Tensor();
     launch(t.stream(), delta_rule_backward,
            {.q = q.view(),
             .k = k.view(),
@@ -103,6 +115,7 @@ DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const T
             .d_state = d_state.view(),
             .scratch = memory.view(),
             .slopes = slopes.view(),
+            .scores = scores.view(),
             .dq = dq.tensor.view(),
             .dk = dk.tensor.view(),
             .dv = dv.tensor.view(),
@@ -116,9 +129,10 @@ DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const T
             .add_log_decay = dg.accumulate,
             .add_state = d_in.accumulate,
             .sizes = s,
-            .scale = scale},
+            .scale = scale,
+            .precision = t.stream().products},
            {work_of(s, 6.0, 5.0),
-            moved(q, k, beta, log_decay, starts, kept, errors, d_o, d_state, dq, dk, dv, db, dg, d_in)});
+            moved(q, k, beta, log_decay, starts, kept, errors, scores, d_o, d_state, dq, dk, dv, db, dg, d_in)});
   });
   return {o, state};
 }

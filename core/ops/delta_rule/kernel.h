@@ -31,6 +31,27 @@ struct DeltaRuleSizes {
   }
 };
 
+/// Of the chunkwise form of a device with products in bf16 (chunk_cuda.h): its memory, in elements of f32 for each value
+/// head. Vectors and states are rows of bf16, padded to eight.
+struct DeltaRuleChunks {
+  static constexpr std::int64_t steps = 64;  // of a chunk
+  std::int64_t time, keys, values, tiles;    // tiles: of 64 keys
+
+  constexpr explicit DeltaRuleChunks(const DeltaRuleSizes& s)
+      : time(s.time),
+        keys((s.key_width + 7) / 8 * 8),
+        values((s.value_width + 7) / 8 * 8),
+        tiles((s.key_width + 63) / 64) {}
+
+  constexpr std::int64_t count() const { return (time + steps - 1) / steps; }
+  constexpr std::int64_t scores() const { return count() * steps * steps; }  // two matrices of bf16 for each chunk
+  constexpr std::int64_t vectors() const { return time * values / 2; }
+  constexpr std::int64_t states() const { return count() * values * keys / 2; }
+  /// y_t, the gradient of the state behind each chunk, and of each tile of keys sums of products for the decays: one for
+  /// each step, one for each chunk.
+  constexpr std::int64_t slopes() const { return vectors() + states() + (tiles * (time + count()) + 3) / 4 * 4; }
+};
+
 struct DeltaRuleForward {
   View q, k, v;          // rows [batch * time] of [heads, width]
   View beta, log_decay;  // rows [batch * time] of [value_heads]; absent: ones, zeros
@@ -41,8 +62,10 @@ struct DeltaRuleForward {
   View kept;       // rows [batch * value_heads] of [chunks, state]: the state before each chunk; absent: not kept
   View errors;     // rows [batch * value_heads] of [time, packed row of values]: e_t; absent: not kept
   View scratch;    // one row of forward_scratch()
+  View scores;     // rows of DeltaRuleChunks::scores(); then kept and errors are rows of its states() and vectors()
   DeltaRuleSizes sizes;
   double scale;
+  ProductPrecision precision;  // of a device in f32: bf16 is the chunkwise form; the processor computes in full
 };
 
 struct DeltaRuleBackward {
@@ -51,10 +74,12 @@ struct DeltaRuleBackward {
   View d_state;                                                  // absent when no gradient arrived
   View scratch;                                                  // one row of backward_scratch()
   View slopes;                                                   // rows of device_slopes(); on a device only
+  View scores;                                                   // as forward; then rows of DeltaRuleChunks::slopes()
   View dq, dk, dv, dbeta, dlog_decay, dstate_in;                 // each absent when not wanted
   bool add_q, add_k, add_v, add_beta, add_log_decay, add_state;  // add to what is there; otherwise overwrite
   DeltaRuleSizes sizes;
   double scale;
+  ProductPrecision precision;
 };
 
 extern const Kernel<DeltaRuleForward> delta_rule_forward;
