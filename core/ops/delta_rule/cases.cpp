@@ -14,6 +14,7 @@ struct Options {
   double largest_beta = 1.0, strongest = -1.0;  // of beta, and of the log decays
   std::int64_t forgets_every = 0;               // so many steps one has log decay minus infinity; 0: none
   double apart = 0.0;                           // > 0: keys are all the same but for so much
+  bool unit = false;                            // keys of length 1, all of them: no step lengthens the state
 };
 
 std::size_t size(std::int64_t x) { return static_cast<std::size_t>(x); }
@@ -62,11 +63,11 @@ std::vector<Array> plain(std::span<const Array> in, const Options& at, double sc
   return out;
 }
 
-/// Keys of length 1, but for every seventh, which keeps the length that it has.
-void shorten(Array& keys) {
+/// Keys of length 1, but for every seventh, which keeps the length that it has unless `all`.
+void shorten(Array& keys, bool all) {
   const std::size_t width = size(keys.shape[-1]);
   for (std::size_t at = 0; at < keys.values.size(); at += width) {
-    if (at / width % 7 == 6) continue;
+    if (!all && at / width % 7 == 6) continue;
     double square = 0.0;
     for (std::size_t i = at; i < at + width; ++i) square += keys.values[i] * keys.values[i];
     for (std::size_t i = at; i < at + width; ++i) keys.values[i] /= std::sqrt(square);
@@ -95,7 +96,7 @@ OpCase make(const std::string& name, const Options& at) {
   if (at.packed) op.inputs.push_back(packed_starts(at.batch, at.time));
   op.prepare = [=](std::vector<Array>& in) {
     if (at.apart > 0.0) bring_together(in[1], at.apart);
-    shorten(in[1]);
+    shorten(in[1], at.unit);
     for (std::size_t i = 0; at.forgets_every > 0 && i < in[places.decay].values.size(); ++i)
       if (i % size(at.forgets_every) == 2) in[places.decay].values[i] = -std::numeric_limits<double>::infinity();
     if (at.packed) prepare_starts(in[places.starts]);
@@ -148,17 +149,22 @@ std::vector<OpCase> delta_rule_cases() {
     add("width_32", {.time = 20, .heads = 2, .key = 32, .value = 32, .state_in = true});
     add("wide_keys", {.time = 11, .key = 65, .value = 9, .chunk = 8, .state_in = true});
     add("wide_values", {.time = 11, .key = 5, .value = 65, .chunk = 8, .state_in = true});
-    add("time_1_wide", {.batch = 2, .time = 1, .heads = 3, .key = 64, .value = 64, .state_in = true});
     add("long", {.batch = 2, .time = 150, .key = 8, .value = 8, .state_in = true});
-    add("long_negative", {.time = 130, .key = 16, .value = 16, .state_in = true, .largest_beta = 2.0});
+    add("long_negative",
+        {.time = 130, .key = 16, .value = 16, .state_in = true, .largest_beta = 2.0, .unit = true});
     add("long_packed", {.batch = 2, .time = 150, .key = 8, .value = 8, .state_in = true, .packed = true});
-    add("long_grouped", {.time = 70, .group = 2, .key = 24, .value = 16, .state_in = true});
-    add("width_64", {.time = 66, .heads = 2, .key = 64, .value = 64, .state_in = true});
-    add("width_128", {.time = 66, .key = 128, .value = 128});
-    add("widest_keys", {.time = 5, .key = 136, .value = 3, .state_in = true});
-    add("same_keys", {.time = 66, .key = 16, .value = 16, .state_in = true, .apart = 0.1});
-    add("same_keys_negative",
-        {.time = 66, .key = 16, .value = 16, .state_in = true, .largest_beta = 2.0, .apart = 0.1});
+    add("long_grouped", {.time = 70, .group = 2, .key = 24, .value = 16, .state_in = true, .unit = true});
+    add("width_64", {.time = 66, .heads = 2, .key = 64, .value = 64, .state_in = true, .unit = true});
+    add("width_128", {.time = 66, .key = 128, .value = 128, .unit = true});
+    add("widest_keys", {.time = 17, .key = 136, .value = 3, .state_in = true, .unit = true});
+    add("same_keys", {.time = 66, .key = 16, .value = 16, .state_in = true, .apart = 0.1, .unit = true});
+    add("same_keys_negative", {.time = 66,
+                               .key = 16,
+                               .value = 16,
+                               .state_in = true,
+                               .largest_beta = 2.0,
+                               .apart = 0.3,
+                               .unit = true});
   }
   cases.push_back(make(
       "gated_strong_long",

@@ -48,9 +48,12 @@ double work_of(const DeltaRuleSizes& s, double states, double pairs) {
          (states * key * value + pairs * 0.5 * static_cast<double>(s.chunk) * (key + value));
 }
 
-/// Whether the device takes the chunkwise form, which has chunks and memory of its own.
-bool on_tensor_cores(const Stream& stream) {
-  return stream.device != nullptr && stream.dtype == Dtype::f32 && stream.products == ProductPrecision::bf16;
+/// Whether a device takes the chunkwise form, which has chunks and memory of its own. Few steps (decoding) would be
+/// padded to a whole chunk: they stay with the recurrence, in f32.
+bool on_tensor_cores(const Stream& stream, std::int64_t time) {
+  constexpr std::int64_t few = 16;
+  return stream.device != nullptr && stream.dtype == Dtype::f32 && stream.products == ProductPrecision::bf16 &&
+         time > few;
 }
 
 }  // namespace
@@ -58,7 +61,7 @@ bool on_tensor_cores(const Stream& stream) {
 DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& beta,
                            const Tensor& log_decay, double scale, const Tensor& state_in, bool want_state,
                            std::int64_t chunk, const Tensor& starts) {
-  const bool tensor_cores = on_tensor_cores(tape.stream());
+  const bool tensor_cores = on_tensor_cores(tape.stream(), k.shape().rank() == 4 ? k.size(1) : 0);
   const DeltaRuleSizes s = sizes_of(q, k, v, beta, log_decay, state_in, starts, chunk, tensor_cores);
   const DeltaRuleChunks c(s);
   const std::int64_t rows = s.batch * s.value_heads();
@@ -91,7 +94,7 @@ DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const T
           .scores = scores.view(),
           .sizes = s,
           .scale = scale,
-          .precision = tape.stream().products},
+          .precision = tensor_cores ? ProductPrecision::bf16 : ProductPrecision::full},
          {work_of(s, 3.0, 2.0), moved(q, k, v, beta, log_decay, state_in, starts, o, state, kept, errors, scores)});
   if (!tape.wants(o)) return {o, state};
   tape.record([=, o = place_of(o), state = place_of(state)](Tape& t) {
@@ -130,7 +133,7 @@ DeltaRuleResult delta_rule(Tape& tape, const Tensor& q, const Tensor& k, const T
             .add_state = d_in.accumulate,
             .sizes = s,
             .scale = scale,
-            .precision = t.stream().products},
+            .precision = tensor_cores ? ProductPrecision::bf16 : ProductPrecision::full},
            {work_of(s, 6.0, 5.0),
             moved(q, k, beta, log_decay, starts, kept, errors, scores, d_o, d_state, dq, dk, dv, db, dg, d_in)});
   });

@@ -65,7 +65,7 @@ struct DeltaRuleForward {
   View scores;     // rows of DeltaRuleChunks::scores(); then kept and errors are rows of its states() and vectors()
   DeltaRuleSizes sizes;
   double scale;
-  ProductPrecision precision;  // of a device in f32: bf16 is the chunkwise form; the processor computes in full
+  ProductPrecision precision;  // bf16: the chunkwise form of a device; the processor computes in full
 };
 
 struct DeltaRuleBackward {
@@ -79,7 +79,7 @@ struct DeltaRuleBackward {
   bool add_q, add_k, add_v, add_beta, add_log_decay, add_state;  // add to what is there; otherwise overwrite
   DeltaRuleSizes sizes;
   double scale;
-  ProductPrecision precision;
+  ProductPrecision precision;  // as forward
 };
 
 extern const Kernel<DeltaRuleForward> delta_rule_forward;
