@@ -47,7 +47,14 @@ TEST_P(CudaOps, HoldsItsPromises) {
     ADD_FAILURE() << GetParam().op.name << ": " << fault;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CudaOps, testing::ValuesIn(covered_cases()),
+/// In double a device's delta rule has keys of at most 128 channels; the cases beyond are for bf16.
+std::vector<RoomCase> full_cases() {
+  std::vector<RoomCase> out = covered_cases();
+  std::erase_if(out, [](const RoomCase& at) { return at.op.name.ends_with("widest_keys"); });
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaOps, testing::ValuesIn(full_cases()),
                          [](const testing::TestParamInfo<RoomCase>& at) { return at.param.op.name; });
 
 /// Rooms whose products take tensor cores when a stream says bf16.
