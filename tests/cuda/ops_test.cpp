@@ -61,7 +61,8 @@ INSTANTIATE_TEST_SUITE_P(All, CudaOps, testing::ValuesIn(full_cases()),
 std::vector<RoomCase> rounded_cases() {
   std::vector<RoomCase> out;
   for (RoomCase& at : covered_cases())
-    if (at.room == "attention" || at.room == "delta_rule" || at.room == "linear" || at.room == "head_linear" || at.room == "shared_head_linear")
+    if (at.room == "attention" || at.room == "delta_rule" || at.room == "gla" || at.room == "linear_attention" ||
+        at.room == "linear" || at.room == "head_linear" || at.room == "shared_head_linear")
       out.push_back(std::move(at));
   return out;
 }

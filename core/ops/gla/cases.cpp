@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "core/ops/case.h"
 #include "core/ops/gla/gla.h"
@@ -12,6 +13,8 @@ struct Options {
   bool state_in = false, want_state = true, packed = false;
   double weakest = -0.01, strongest = -1.0;  // range of the log gates
   std::int64_t strong_step = -1;             // this step has log gate -60 in every channel
+  bool closed = false;                       // some gates are minus infinity, at one step all of them
+  bool only_state = false, only_queries = false;  // what is used, and what has a gradient
 };
 
 /// The recurrence, one element after the other.
@@ -45,7 +48,8 @@ std::vector<Array> plain(std::span<const Array> in, const Options& at, double sc
         for (std::int64_t i = 0; i < at.key; ++i) last.values[size(state_at + i * at.value + j)] = state[size(i)];
       }
     }
-  std::vector<Array> out{std::move(o)};
+  std::vector<Array> out;
+  if (!at.only_state) out.push_back(std::move(o));
   if (at.want_state) out.push_back(std::move(last));
   return out;
 }
@@ -59,6 +63,8 @@ OpCase make(const std::string& name, const Options& at) {
                {"v", {at.batch, at.time, at.heads, at.value}},
                {"log_gate", {at.batch, at.time, at.heads, at.key}, at.strongest, at.weakest}};
   if (at.state_in) op.inputs.push_back({"state_in", {at.batch, at.heads, at.key, at.value}});
+  if (at.only_queries)
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) op.inputs[i].differentiable = false;
   if (at.packed) {
     op.inputs.push_back(packed_starts(at.batch, at.time));
     op.prepare = [](std::vector<Array>& in) { prepare_starts(in.back()); };
@@ -66,6 +72,7 @@ OpCase make(const std::string& name, const Options& at) {
   op.run = [=](Tape& tape, std::span<const Tensor> in) {
     const GlaResult result = gla(tape, in[0], in[1], in[2], in[3], scale, at.state_in ? in[4] : Tensor(), at.want_state,
                                  at.chunk, at.packed ? in.back() : Tensor());
+    if (at.only_state) return std::vector{result.state};
     return at.want_state ? std::vector{result.o, result.state} : std::vector{result.o};
   };
   op.reference = [=](std::span<const Array> in) { return plain(in, at, scale); };
@@ -75,6 +82,14 @@ OpCase make(const std::string& name, const Options& at) {
       for (std::int64_t b = 0; b < at.batch; ++b)
         for (std::int64_t i = 0; i < row; ++i)
           in[3].values[static_cast<std::size_t>((b * at.time + at.strong_step) * row + i)] = -60.0;
+    };
+  }
+  if (at.closed) {
+    op.prepare = [=](std::vector<Array>& in) {
+      const std::int64_t row = at.heads * at.key;
+      for (std::int64_t e = 0; e < at.batch * at.time * row; ++e)
+        if (e / row % at.time == at.time / 2 || e % 23 == 0)
+          in[3].values[static_cast<std::size_t>(e)] = -std::numeric_limits<double>::infinity();
     };
   }
   return op;
@@ -151,6 +166,29 @@ std::vector<OpCase> gla_cases() {
                                           .packed = true}));
   cases.push_back(
       make("packed_no_state", {.batch = 2, .time = 33, .key = 16, .value = 16, .want_state = false, .packed = true}));
+  // Chunks of 64 steps, strips of 16, parts of 64 channels (chunk_cuda.h): what falls on their edges and between.
+  cases.push_back(make("long_packed_grouped", {.batch = 2,
+                                               .time = 150,
+                                               .heads = 2,
+                                               .group = 2,
+                                               .key = 20,
+                                               .value = 24,
+                                               .state_in = true,
+                                               .packed = true}));
+  cases.push_back(make("long_width_128", {.time = 70, .key = 128, .value = 128, .state_in = true}));
+  cases.push_back(make("long_parts", {.time = 81, .heads = 2, .key = 72, .value = 100, .state_in = true}));
+  cases.push_back(make("long_weak", {.time = 200,
+                                     .heads = 2,
+                                     .key = 16,
+                                     .value = 16,
+                                     .state_in = true,
+                                     .weakest = 0.0,
+                                     .strongest = -1e-3}));
+  cases.push_back(make("long_strong",
+                       {.time = 130, .key = 16, .value = 16, .state_in = true, .weakest = -1.0, .strongest = -40.0}));
+  cases.push_back(make("closed", {.batch = 2, .time = 99, .heads = 2, .key = 16, .value = 16, .state_in = true, .closed = true}));
+  cases.push_back(make("only_state", {.time = 80, .group = 2, .key = 16, .value = 16, .only_state = true}));
+  cases.push_back(make("only_queries", {.time = 80, .key = 16, .value = 16, .only_queries = true}));
   cases.push_back(make("packed_no_time", {.batch = 2, .time = 0, .state_in = true, .packed = true}));
   return cases;
 }

@@ -36,7 +36,10 @@ GlaSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, const Tenso
 
 GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_gate, double scale,
               const Tensor& state_in, bool want_state, std::int64_t chunk, const Tensor& starts) {
-  const GlaSizes s = sizes_of(q, k, v, log_gate, state_in, starts, chunk);
+  GlaSizes s = sizes_of(q, k, v, log_gate, state_in, starts, chunk);
+  const Stream& stream = tape.stream();
+  const bool in_chunks = stream.device != nullptr && stream.dtype == Dtype::f32 && gla_in_chunks(stream.products, s);
+  if (in_chunks) s.chunk = gla_chunk_steps;
   const double work = static_cast<double>(s.batch * s.time * s.heads * s.group * s.key_width * s.value_width);
   const Tensor o = tape.output({s.batch, s.time, s.heads * s.group, s.value_width}, {&q, &k, &v, &log_gate, &state_in});
   Tensor state;
@@ -44,11 +47,13 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
     state = tape.output({s.batch, s.heads, s.key_width, s.value_width}, {&k, &v, &log_gate, &state_in});
   }
   Tensor kept, decays;
-  if (tape.wants(o)) {
+  if (in_chunks) {
+    kept = tape.empty({s.batch * s.heads, s.half_states()});
+  } else if (tape.wants(o)) {
     kept = tape.empty({s.batch * s.heads, s.chunks() * s.state()});
     decays = tape.empty({s.batch * s.heads, s.chunks() * s.blocks(s.keys(), gla_lane / 2)});
   }
-  const Tensor scratch = tape.empty({s.forward_scratch()});
+  const Tensor scratch = in_chunks ? Tensor() : tape.empty({s.forward_scratch()});
   launch(tape.stream(), gla_forward,
          {.q = q.view(),
           .k = k.view(),
@@ -62,7 +67,8 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
           .decays = decays.view(),
           .scratch = scratch.view(),
           .sizes = s,
-          .scale = scale},
+          .scale = scale,
+          .precision = stream.products},
          {5.0 * work, moved(q, k, v, log_gate, state_in, starts, o, state, kept, decays)});
   if (!tape.wants(o)) return {o, state};
   tape.record([=, log_gate = place_of(log_gate), o = place_of(o), state = place_of(state)](Tape& t) {
@@ -70,17 +76,20 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
     if (!d_o && !d_state) return;
     const auto dq = t.gradient(q), dk = t.gradient(k), dv = t.gradient(v), dg = t.gradient(log_gate);
     const auto d_in = t.gradient(state_in);
-    const Tensor memory = t.empty({s.backward_scratch()});
+    const Tensor memory = in_chunks ? Tensor() : t.empty({s.backward_scratch()});
+    const Tensor slopes = in_chunks ? t.empty(kept.shape()) : Tensor();
     launch(t.stream(), gla_backward,
            {.q = q.view(),
             .k = k.view(),
             .v = v.view(),
+            .log_gate = log_gate.view(),
             .starts = starts.view(),
             .kept = kept.view(),
             .decays = decays.view(),
             .d_o = d_o.view(),
             .d_state = d_state.view(),
             .scratch = memory.view(),
+            .slopes = slopes.view(),
             .dq = dq.tensor.view(),
             .dk = dk.tensor.view(),
             .dv = dv.tensor.view(),
@@ -92,7 +101,8 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
             .add_log_gate = dg.accumulate,
             .add_state = d_in.accumulate,
             .sizes = s,
-            .scale = scale},
+            .scale = scale,
+            .precision = t.stream().products},
            {14.0 * work, moved(q, k, v, starts, kept, decays, d_o, d_state, dq, dk, dv, dg, d_in)});
   });
   return {o, state};
