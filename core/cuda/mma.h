@@ -18,20 +18,27 @@ namespace phasor::cuda {
 /// The upper half of an f32.
 using Bf16 = std::uint16_t;
 
-__device__ inline Bf16 to_bf16(float x) {
-  return static_cast<Bf16>(std::bit_cast<std::uint32_t>(rounded<bf16_mantissa>(x)) >> 16);
-}
-__device__ inline float to_float(Bf16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16); }
-/// Two numbers in one word; one instruction of a device, with the bits of to_bf16.
-__device__ inline std::uint32_t bf16_pair(float first, float second) {
 #ifdef __CUDACC__
-  std::uint32_t pair = 0;
+/// The bits of rounded<bf16_mantissa>, but for those of a NaN.
+__device__ inline Bf16 to_bf16(float x) {
+  Bf16 y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+__device__ inline std::uint32_t bf16_pair(float first, float second) {
+  std::uint32_t pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
   return pair;
-#else
-  return static_cast<std::uint32_t>(to_bf16(first)) | static_cast<std::uint32_t>(to_bf16(second)) << 16;
-#endif
 }
+#else
+inline Bf16 to_bf16(float x) {
+  return static_cast<Bf16>(std::bit_cast<std::uint32_t>(rounded<bf16_mantissa>(x)) >> 16);
+}
+inline std::uint32_t bf16_pair(float first, float second) {
+  return static_cast<std::uint32_t>(to_bf16(first)) | static_cast<std::uint32_t>(to_bf16(second)) << 16;
+}
+#endif
+__device__ inline float to_float(Bf16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16); }
 
 #ifdef __CUDACC__
 /// c += a b. All lanes of a warp call it. The emulation has its own.

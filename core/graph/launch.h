@@ -70,7 +70,7 @@ class KernelTimer {
 class Device;
 
 /// What the operands of matrix products are rounded to, in an f32 stream; sums are f32. Of maps by a weight (linear and its
-/// kind) and, on a device, of attention; the linear mixers are in f32.
+/// kind) and, on a device, of attention, gla and the delta rule.
 enum class ProductPrecision { full, tf32, bf16 };
 
 /// Where kernels run and in which precision. Plain state of one worker; no globals.

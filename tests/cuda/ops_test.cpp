@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "core/graph/transfer.h"
 #include "core/ops/gemm.h"
+#include "core/ops/gla/gla.h"
 #include "tests/conformance/all_cases.h"
 #include "tests/conformance/check_case.h"
 #include "tests/cuda/emulated_device.h"
@@ -85,6 +90,35 @@ TEST_P(CudaOpsInBf16, IsWithinTwoPercent) {
 
 INSTANTIATE_TEST_SUITE_P(All, CudaOpsInBf16, testing::ValuesIn(rounded_cases()),
                          [](const testing::TestParamInfo<RoomCase>& at) { return at.param.op.name; });
+
+// The gradient of a gate of minus infinity, and of one where a document begins, has no rounding error.
+TEST(CudaGla, NothingComesThroughAClosedGateInBf16) {
+  use_one_thread_for_gemm();
+  EmulatedDevice device;
+  Arena arena(&device), host;
+  Tape tape(arena, {Dtype::f32, nullptr, false, &device, ProductPrecision::bf16}, true);
+  const Shape shape{1, 70, 1, 8};
+  const auto input = [&](int seed) {
+    const Tensor x(host, Dtype::f32, shape), to = tape.empty(shape);
+    for (std::int64_t i = 0; i < shape.size(); ++i) x.as<float>()[i] = std::sin(static_cast<float>(i * seed));
+    put(&device, x, to);
+    return tape.variable(to);
+  };
+  const Tensor q = input(3), k = input(5), v = input(7);
+  const Tensor gates(host, Dtype::f32, shape), starts(host, Dtype::i32, {1, 70});
+  const auto closed = [](std::int64_t i) { return i / 8 == 50 || i % 9 == 4; };
+  for (std::int64_t i = 0; i < shape.size(); ++i)
+    gates.as<float>()[i] = closed(i) && i / 8 != 50 ? -std::numeric_limits<float>::infinity() : -0.1f;
+  for (int t = 0; t < 70; ++t) starts.as<std::int32_t>()[t] = t < 50 ? 0 : 50;
+  const Tensor gate = tape.empty(shape), first = tape.empty({1, 70}, Dtype::i32);
+  put(&device, gates, gate);
+  put(&device, starts, first);
+  const Tensor log_gate = tape.variable(gate), o = gla(tape, q, k, v, log_gate, 1.0, {}, false, 0, first).o;
+  const std::pair<Tensor, Tensor> seed{o, v};
+  tape.backward({&seed, 1});
+  const Tensor gradient = fetched(&device, tape.leaf_gradient(log_gate), host);
+  for (std::int64_t i = 0; i < shape.size(); ++i) EXPECT_EQ(gradient.as<float>()[i] == 0.0f, closed(i) || i < 8) << i;
+}
 
 // Scratch memory for one entry of the batch and not for two.
 TEST(CudaAttention, TakesTheBatchInPiecesWhereScratchMemoryIsShort) {

@@ -11,9 +11,9 @@ namespace {
 struct Options {
   std::int64_t batch = 1, time = 1, heads = 1, group = 1, key = 1, value = 1, chunk = 0;
   bool state_in = false, want_state = true, packed = false;
-  double weakest = -0.01, strongest = -1.0;  // range of the log gates
-  std::int64_t strong_step = -1;             // this step has log gate -60 in every channel
-  bool closed = false;                       // some gates are minus infinity, at one step all of them
+  double weakest = -0.01, strongest = -1.0;       // range of the log gates
+  std::int64_t strong_step = -1;                  // this step has log gate -60 in every channel
+  bool closed = false;                            // some gates are minus infinity, at one step all of them
   bool only_state = false, only_queries = false;  // what is used, and what has a gradient
 };
 
@@ -147,14 +147,9 @@ std::vector<OpCase> gla_cases() {
                                               .strongest = -0.05,
                                               .strong_step = 20}));
   for (const std::int64_t chunk : {0, 1, 5, 16})
-    cases.push_back(make("packed_chunk_" + std::to_string(chunk), {.batch = 3,
-                                                                   .time = 37,
-                                                                   .heads = 2,
-                                                                   .key = 7,
-                                                                   .value = 13,
-                                                                   .chunk = chunk,
-                                                                   .state_in = true,
-                                                                   .packed = true}));
+    cases.push_back(make(
+        "packed_chunk_" + std::to_string(chunk),
+        {.batch = 3, .time = 37, .heads = 2, .key = 7, .value = 13, .chunk = chunk, .state_in = true, .packed = true}));
   cases.push_back(make("packed_grouped", {.batch = 2,
                                           .time = 40,
                                           .heads = 2,
@@ -167,26 +162,18 @@ std::vector<OpCase> gla_cases() {
   cases.push_back(
       make("packed_no_state", {.batch = 2, .time = 33, .key = 16, .value = 16, .want_state = false, .packed = true}));
   // Chunks of 64 steps, strips of 16, parts of 64 channels (chunk_cuda.h): what falls on their edges and between.
-  cases.push_back(make("long_packed_grouped", {.batch = 2,
-                                               .time = 150,
-                                               .heads = 2,
-                                               .group = 2,
-                                               .key = 20,
-                                               .value = 24,
-                                               .state_in = true,
-                                               .packed = true}));
+  cases.push_back(make(
+      "long_packed_grouped",
+      {.batch = 2, .time = 150, .heads = 2, .group = 2, .key = 20, .value = 24, .state_in = true, .packed = true}));
   cases.push_back(make("long_width_128", {.time = 70, .key = 128, .value = 128, .state_in = true}));
   cases.push_back(make("long_parts", {.time = 81, .heads = 2, .key = 72, .value = 100, .state_in = true}));
-  cases.push_back(make("long_weak", {.time = 200,
-                                     .heads = 2,
-                                     .key = 16,
-                                     .value = 16,
-                                     .state_in = true,
-                                     .weakest = 0.0,
-                                     .strongest = -1e-3}));
+  cases.push_back(
+      make("long_weak",
+           {.time = 200, .heads = 2, .key = 16, .value = 16, .state_in = true, .weakest = 0.0, .strongest = -1e-3}));
   cases.push_back(make("long_strong",
                        {.time = 130, .key = 16, .value = 16, .state_in = true, .weakest = -1.0, .strongest = -40.0}));
-  cases.push_back(make("closed", {.batch = 2, .time = 99, .heads = 2, .key = 16, .value = 16, .state_in = true, .closed = true}));
+  cases.push_back(
+      make("closed", {.batch = 2, .time = 99, .heads = 2, .key = 16, .value = 16, .state_in = true, .closed = true}));
   cases.push_back(make("only_state", {.time = 80, .group = 2, .key = 16, .value = 16, .only_state = true}));
   cases.push_back(make("only_queries", {.time = 80, .key = 16, .value = 16, .only_queries = true}));
   cases.push_back(make("packed_no_time", {.batch = 2, .time = 0, .state_in = true, .packed = true}));

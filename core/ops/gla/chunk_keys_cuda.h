@@ -2,8 +2,8 @@
 
 #include "core/ops/gla/chunk_cuda.h"
 
-// dq, dk and dlog_gate in the chunkwise form. With P_ij = dO_i . v_j, S the state before the chunk and D the gradient of
-// the one behind it,
+// dq, dk and dlog_gate in the chunkwise form. With P_ij = dO_i . v_j, S the state before the chunk and D the gradient
+// of the one behind it,
 //     dq_i = scale (e^{G_i} S dO_i + sum over j <= i of P_ij e^{G_i - G_j} k_j)
 //     dk_j = e^{G_C - G_j} D v_j + scale sum over i >= j of P_ij e^{G_i - G_j} q_i
 // as sums over strips, to which a channel's decay between strips is applied on the way. Within a strip a thread has a
@@ -18,9 +18,9 @@ struct KeyMemory {
   Bf16 *query, *key;           // [64][part_stride]: since the beginning, and until the end, of their strips
   Bf16 *dout, *value, *state;  // [64][stride]: dO, v; S and then D by keys
   float *from_before, *from_later, *from_behind;  // [64][tile_stride]: what dq, dk and, by D, dk again are made of
-  float* decay;    // [strips][part_width]
-  float* product;  // [strips][16 j][16 i]: P within strips; later, [2][strips][part_width], shares of the gates
-  float* across;   // [part_width]: what crosses the whole chunk
+  float* decay;                                   // [strips][part_width]
+  float* product;                                 // [strips][16 j][16 i]: P within strips
+  float* across;                                  // [part_width]: what crosses the whole chunk
 
   static constexpr int region(int stride) {  // in halves
     return cuda::chunk_steps * std::max(stride, 2 * tile_stride);
@@ -49,8 +49,8 @@ struct KeyMemory {
 struct KeyPart {
   GlaChunk at;
   std::int64_t first, query_head;
-  int keys;       // up to part_width
-  bool once;      // the first query head: also what is of the head alone
+  int keys;   // up to part_width
+  bool once;  // the first query head: also what is of the head alone
 };
 
 /// Queries and keys at the edges of their strips; a warp has a strip, a lane a channel.
@@ -89,9 +89,7 @@ __device__ inline void score_values(const KeyMemory& m, int width, LeftPiece (&s
     z.add<false, true>(left, m.stride, right, m.stride, width);
     scores[other] = z.left(0);
     if (other == own)
-      z.each([&](float& x, int i, int j) {
-        m.product[(own * strip_rows + j) * strip_rows + i] = i >= j ? x : 0.0f;
-      });
+      z.each([&](float& x, int i, int j) { m.product[(own * strip_rows + j) * strip_rows + i] = i >= j ? x : 0.0f; });
   }
 }
 
@@ -170,26 +168,21 @@ __device__ inline void cross_chunk(const GlaBackward& a, const KeyPart& part, co
   }
 }
 
-/// A channel's shares of a strip in the gates of other strips: of steps before it in the gates behind them, and of steps
-/// behind it in the gates before them; and which gates let nothing through.
-struct Shares {
-  float to_later, to_earlier;
-  unsigned closed;
-};
-
-/// dq and dk of one channel of a strip, and in from_before what crosses its gates of the strip's own steps.
-__device__ inline Shares finish_strip(const GlaBackward& a, const KeyPart& part, const KeyMemory& m, int strip, int c) {
+/// dq and dk of one channel of a strip. In place of what they are made of, for every step: in from_before what crosses
+/// its gate, but for what comes from other strips and goes to others; in from_later whether the gate lets anything
+/// through; and in the first two rows of from_behind what crosses all gates behind the strip, and all gates before it.
+__device__ inline void finish_strip(const GlaBackward& a, const KeyPart& part, const KeyMemory& m, int strip, int c) {
   const GlaSizes& s = a.sizes;
   const std::int64_t column = part.first + c, of_key = part.at.head * s.key_width + column;
   const std::int64_t of_query = part.query_head * s.key_width + column;
-  float q[strip_rows], k[strip_rows], d[strip_rows], dq[strip_rows] = {}, crossing[strip_rows], later[strip_rows];
+  float q[strip_rows], k[strip_rows], d[strip_rows], dq[strip_rows] = {};
   load_decays(a.log_gate, a.starts, part.at, strip, of_key, true, d);
   load_strip(a.q, part.at, strip, of_query, true, static_cast<float>(a.scale), q);
   load_strip(a.k, part.at, strip, of_key, true, 1.0f, k);
   const int first = strip * strip_rows, steps = part.at.steps - first;
   float outside = 1.0f;
   for (int other = strip + 1; other < strips; ++other) outside *= m.decay[other * part_width + c];
-  Shares shares = {0.0f, 0.0f, 0};
+  float to_later = 0.0f, to_earlier = 0.0f;
   PHASOR_UNROLL
   for (int j = 0; j < strip_rows; ++j) {
     const float* p = m.product + (first + j) * strip_rows;
@@ -203,10 +196,11 @@ __device__ inline Shares finish_strip(const GlaBackward& a, const KeyPart& part,
       dk += weight * q[i];
     }
     const float behind = decay * outside * m.from_behind[at];
-    crossing[j] = shares.to_later;
-    shares.to_later += k[j] * behind;
-    later[j] = k[j] * dk + cuda::to_float(m.key[(first + j) * part_stride + c]) * m.from_later[at];
-    dk += p[j] * q[j] + decay * m.from_later[at] + behind;
+    m.from_behind[at] = to_later;  // of the strip's own steps before this one
+    to_later += k[j] * behind;
+    const float later = m.from_later[at];
+    m.from_later[at] = k[j] * dk + cuda::to_float(m.key[(first + j) * part_stride + c]) * later;
+    dk += p[j] * q[j] + decay * later + behind;
     if (a.dk.data != nullptr && j < steps)
       cuda::put(row<float>(a.dk, part.at.first + first + j)[of_key], dk, a.add_k || !part.once);
   }
@@ -216,23 +210,40 @@ __device__ inline Shares finish_strip(const GlaBackward& a, const KeyPart& part,
     const int at = (first + i) * KeyMemory::tile_stride + c;
     since *= d[i];
     const float before = m.from_before[at];
-    later[i] = q[i] * dq[i] + cuda::to_float(m.query[(first + i) * part_stride + c]) * before - later[i];
+    m.from_before[at] =
+        q[i] * dq[i] + cuda::to_float(m.query[(first + i) * part_stride + c]) * before - m.from_later[at];
     dq[i] += m.product[(first + i) * strip_rows + i] * k[i] + since * before;
     if (a.dq.data != nullptr && i < steps)
       cuda::put(row<float>(a.dq, part.at.first + first + i)[of_query], static_cast<float>(a.scale) * dq[i], a.add_q);
   }
   PHASOR_UNROLL
   for (int i = strip_rows - 1; i >= 0; --i) {
-    shares.to_earlier += later[i];
-    m.from_before[(first + i) * KeyMemory::tile_stride + c] = crossing[i] + shares.to_earlier;
-    if (d[i] == 0.0f) shares.closed |= 1u << i;
+    const int at = (first + i) * KeyMemory::tile_stride + c;
+    to_earlier += m.from_before[at];
+    m.from_before[at] = m.from_behind[at] + to_earlier;
+    m.from_later[at] = d[i] == 0.0f ? 0.0f : 1.0f;
   }
-  return shares;
+  m.from_behind[first * KeyMemory::tile_stride + c] = to_later;
+  m.from_behind[(first + 1) * KeyMemory::tile_stride + c] = to_earlier;
+}
+
+/// dlog_gate of one channel of a strip, from what finish_strip has left.
+__device__ inline void write_gates(const GlaBackward& a, const KeyPart& part, const KeyMemory& m, int strip, int c) {
+  const std::int64_t column = part.at.head * a.sizes.key_width + part.first + c;
+  float others = m.across[c];
+  for (int other = 0; other < strips; ++other)
+    if (other != strip)
+      others += m.from_behind[(other * strip_rows + (other < strip ? 0 : 1)) * KeyMemory::tile_stride + c];
+  for (int t = 0; t < strip_rows; ++t) {
+    const int step = strip * strip_rows + t, at = step * KeyMemory::tile_stride + c;
+    if (step < part.at.steps)
+      cuda::put(row<float>(a.dlog_gate, part.at.first + step)[column],
+                m.from_later[at] != 0.0f ? m.from_before[at] + others : 0.0f, a.add_log_gate || !part.once);
+  }
 }
 
 /// A block makes 64 columns of dq, dk and dlog_gate of a chunk.
 __global__ void __launch_bounds__(cuda::chunk_threads, 3) chunk_keys(GlaBackward a, std::int64_t parts) {
-  constexpr int rounds = part_width / static_cast<int>(cuda::warp_size);
   const GlaSizes& s = a.sizes;
   const KeyMemory m(static_cast<int>(gla_strips(s.value_width)));
   const cuda::Place place = cuda::place_of(blockIdx.x, parts), chunk = cuda::place_of(place.row, s.chunks());
@@ -247,33 +258,10 @@ __global__ void __launch_bounds__(cuda::chunk_threads, 3) chunk_keys(GlaBackward
     multiply(a, part, m);
     cross_chunk(a, part, m);
     __syncthreads();
-    Shares shares[rounds];
-    for (int n = 0; n < rounds; ++n) {
-      const int c = lane + n * static_cast<int>(cuda::warp_size);
-      if (c < part.keys) shares[n] = finish_strip(a, part, m, strip, c);
-    }
+    for (int c = lane; c < part.keys; c += static_cast<int>(cuda::warp_size)) finish_strip(a, part, m, strip, c);
     __syncthreads();
-    float *to_later = m.product, *to_earlier = to_later + strips * part_width;
-    for (int n = 0; n < rounds; ++n) {
-      const int c = lane + n * static_cast<int>(cuda::warp_size);
-      if (c >= part.keys) continue;
-      to_later[strip * part_width + c] = shares[n].to_later;
-      to_earlier[strip * part_width + c] = shares[n].to_earlier;
-    }
-    __syncthreads();
-    for (int n = 0; n < rounds; ++n) {
-      const int c = lane + n * static_cast<int>(cuda::warp_size);
-      if (c >= part.keys || a.dlog_gate.data == nullptr) continue;
-      float others = m.across[c];
-      for (int other = 0; other < strips; ++other)
-        if (other != strip) others += (other < strip ? to_later : to_earlier)[other * part_width + c];
-      for (int t = 0; t < strip_rows && strip * strip_rows + t < part.at.steps; ++t) {
-        const int step = strip * strip_rows + t;
-        const float sum = m.from_before[step * KeyMemory::tile_stride + c] + others;
-        cuda::put(row<float>(a.dlog_gate, part.at.first + step)[part.at.head * s.key_width + part.first + c],
-                  (shares[n].closed >> t & 1) != 0 ? 0.0f : sum, a.add_log_gate || !part.once);
-      }
-    }
+    for (int c = lane; a.dlog_gate.data != nullptr && c < part.keys; c += static_cast<int>(cuda::warp_size))
+      write_gates(a, part, m, strip, c);
     __syncthreads();
   }
 }

@@ -4,6 +4,7 @@
 #include "core/cuda/kernels.h"
 #include "core/cuda/state_tile.h"
 #include "core/ops/gla/chunk_keys_cuda.h"
+#include "core/ops/gla/chunk_values_cuda.h"
 #include "core/ops/gla/kernel.h"
 
 // The recurrence itself, as on the processor (docs/gla.md), with tiles of the state in the registers of warps. Columns
@@ -366,18 +367,17 @@ void backward(const cuda::Queue& queue, const GlaBackward& a) {
 void forward_in_f32(const cuda::Queue& queue, const GlaForward& a) {
   if (!gla_in_chunks(a.precision, a.sizes)) return forward<float>(queue, a);
   start_states<false>(queue, {a.k, a.v, a.log_gate, a.starts, a.state_in, a.state_out, a.kept, a.sizes, 1.0f, false});
-  start_values<false>(
-      queue, {a.q, a.k, a.log_gate, a.starts, a.kept, a.v, a.o, a.sizes, static_cast<float>(a.scale), false});
+  start_values<false>(queue,
+                      {a.q, a.k, a.log_gate, a.starts, a.kept, a.v, a.o, a.sizes, static_cast<float>(a.scale), false});
 }
 
 void backward_in_f32(const cuda::Queue& queue, const GlaBackward& a) {
   if (!gla_in_chunks(a.precision, a.sizes)) return backward<float>(queue, a);
   const auto scale = static_cast<float>(a.scale);
-  start_states<true>(queue, {a.q, a.d_o, a.log_gate, a.starts, a.d_state, a.dstate_in, a.slopes, a.sizes, scale,
-                             a.add_state});
+  start_states<true>(queue,
+                     {a.q, a.d_o, a.log_gate, a.starts, a.d_state, a.dstate_in, a.slopes, a.sizes, scale, a.add_state});
   if (a.dv.data != nullptr)
-    start_values<true>(queue,
-                       {a.q, a.k, a.log_gate, a.starts, a.slopes, a.d_o, a.dv, a.sizes, scale, a.add_v});
+    start_values<true>(queue, {a.q, a.k, a.log_gate, a.starts, a.slopes, a.d_o, a.dv, a.sizes, scale, a.add_v});
   if (a.dq.data != nullptr || a.dk.data != nullptr || a.dlog_gate.data != nullptr) start_keys(queue, a);
 }
 

@@ -29,7 +29,9 @@ struct GlaResult {
 /// Only e^{g_t} is ever formed, so every log_gate <= 0 is safe, down to minus infinity. Nothing about the outputs
 /// depends on `chunk` or on later tokens, and a sequence cut in pieces gives the bits of the whole. `chunk` is the
 /// number of steps between the states that are kept for the backward pass; 0 chooses it from the shapes. docs/gla.md
-/// says why the CPU runs the recurrence itself and not the chunkwise form.
+/// says why the CPU runs the recurrence itself and not the chunkwise form. The exception is a device with products in
+/// bf16: there it is the chunkwise form, whose operands are rounded, in which both promises hold up to that rounding and
+/// only finite numbers stay within their document.
 GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& log_gate, double scale,
               const Tensor& state_in = {}, bool want_state = false, std::int64_t chunk = 0, const Tensor& starts = {});
 

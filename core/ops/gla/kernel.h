@@ -36,17 +36,16 @@ struct GlaSizes {
            state();
   }
   /// Elements of f32 for the states of one head in bf16, one for each chunk.
-  constexpr std::int64_t half_states() const {
-    return chunks() * gla_strips(key_width) * gla_strips(value_width) / 2;
-  }
+  constexpr std::int64_t half_states() const { return chunks() * gla_strips(key_width) * gla_strips(value_width) / 2; }
 };
 
-/// Whether a device takes chunks of `gla_chunk_steps` in bf16 (chunk_cuda.h) and not the recurrence in f32: not a few new
-/// tokens, and heads that its shared memory holds.
+/// Whether a device takes chunks of `gla_chunk_steps` in bf16 (chunk_cuda.h) and not the recurrence in f32: not a few
+/// new tokens, and heads that its shared memory holds.
 constexpr std::int64_t gla_chunk_steps = 64;
 constexpr bool gla_in_chunks(ProductPrecision precision, const GlaSizes& s) {
   constexpr std::int64_t fewest_steps = 17, widest = 256;
-  return precision == ProductPrecision::bf16 && s.time >= fewest_steps && s.key_width <= widest && s.value_width <= widest;
+  return precision == ProductPrecision::bf16 && s.time >= fewest_steps && s.key_width <= widest &&
+         s.value_width <= widest;
 }
 
 struct GlaForward {
