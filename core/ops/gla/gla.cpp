@@ -71,6 +71,7 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
           .precision = stream.products},
          {5.0 * work, moved(q, k, v, log_gate, state_in, starts, o, state, kept, decays)});
   if (!tape.wants(o)) return {o, state};
+  const Tensor gates = in_chunks ? log_gate : Tensor();  // else the decays are kept
   tape.record([=, log_gate = place_of(log_gate), o = place_of(o), state = place_of(state)](Tape& t) {
     const Tensor d_o = t.take(o), d_state = t.take(state);
     if (!d_o && !d_state) return;
@@ -82,10 +83,10 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
            {.q = q.view(),
             .k = k.view(),
             .v = v.view(),
-            .log_gate = log_gate.view(),
             .starts = starts.view(),
             .kept = kept.view(),
             .decays = decays.view(),
+            .log_gate = gates.view(),
             .d_o = d_o.view(),
             .d_state = d_state.view(),
             .scratch = memory.view(),
@@ -103,7 +104,7 @@ GlaResult gla(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, con
             .sizes = s,
             .scale = scale,
             .precision = t.stream().products},
-           {14.0 * work, moved(q, k, v, starts, kept, decays, d_o, d_state, dq, dk, dv, dg, d_in)});
+           {14.0 * work, moved(q, k, v, starts, kept, decays, gates, slopes, d_o, d_state, dq, dk, dv, dg, d_in)});
   });
   return {o, state};
 }

@@ -64,7 +64,8 @@ struct GlaForward {
 };
 
 struct GlaBackward {
-  View q, k, v, log_gate, starts, kept, decays;
+  View q, k, v, starts, kept, decays;
+  View log_gate;                                      // in chunks only
   View d_o;                                           // absent when only the state was used
   View d_state;                                       // absent when no gradient arrived
   View scratch;                                       // one row of backward_scratch()
