@@ -13,6 +13,7 @@ inline constexpr int done = 0, failed = 1, user = 2, incomplete = 3, diverged = 
 using Arguments = std::vector<std::string>;  // after the command's name
 
 int run(const Arguments& arguments);
+int trials(const Arguments& arguments);
 int sweep(const Arguments& arguments);
 int table(const Arguments& arguments);
 int describe(const Arguments& arguments);

@@ -6,12 +6,11 @@
 #include <cstdlib>
 #include <exception>
 #include <fmt/format.h>
-#include <new>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/trial_run.h"
 #include "core/base/blame.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -76,6 +75,7 @@ int dispatch(const Arguments& all) {
     print_version();
     return phasor::cli::exit_code::done;
   }
+  if (all[0] == "trials") return phasor::cli::trials(Arguments(all.begin() + 1, all.end()));  // for the runner of a sweep
   for (const Command& command : commands) {
     if (all[0] == command.name) return command.start(Arguments(all.begin() + 1, all.end()));
   }
@@ -84,15 +84,6 @@ int dispatch(const Arguments& all) {
   const std::optional<std::string> meant = phasor::nearest(all[0], names);
   throw phasor::UserError("unknown command \"" + all[0] + "\", " +
                           (meant ? "did you mean \"" + *meant + "\"?" : "expected " + phasor::quoted_list(names)));
-}
-
-/// A report of many mistakes has a line for each; every line says who speaks.
-void print_error(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::fputs(fmt::format("phasor: {}\n", text.substr(0, end)).c_str(), stderr);  // print() throws where a log has no room
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
 }
 
 }  // namespace
@@ -127,23 +118,11 @@ namespace {
 int main(int argc, char** argv) {
   occupy_standard_streams();
   std::set_terminate(tell_and_abort);
-  int code = phasor::cli::exit_code::failed;
-  try {
-    code = dispatch(Arguments(argv + std::min(argc, 1), argv + argc));
-  } catch (const phasor::UserError& error) {
-    print_error(error.what());
-    code = phasor::cli::exit_code::user;
-  } catch (const phasor::InternalError& error) {
-    print_error(std::string("internal error: ") + error.what());
-  } catch (const std::bad_alloc&) {
-    print_error("out of memory");
-  } catch (const std::exception& error) {
-    print_error(error.what());
-  }
+  int code = phasor::cli::told(stderr, [&] { return dispatch(Arguments(argv + std::min(argc, 1), argv + argc)); });
   // Output that did not arrive (a full disk behind a pipe) is no success.
   const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;  // an earlier flush may have failed already
   if (lost && code == phasor::cli::exit_code::done) {
-    print_error("standard output: cannot be written");
+    std::fputs("phasor: standard output: cannot be written\n", stderr);
     code = phasor::cli::exit_code::failed;
   }
   return code;

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/cuda/devices.h"
 #include "sweeps/report.h"
 
 namespace phasor::cli {
@@ -85,10 +86,10 @@ void require_data(const ExperimentSpec& spec) {
   if (const auto missing = spec.make_task()->missing()) throw UserError("task: " + spec.task.name + ": " + *missing);
 }
 
-Place settle_device(const std::string& request) {
+Place settle_device(const std::string& request, std::int64_t slot) {
   if (request == "cpu") return {nullptr, "cpu"};
   std::string reason;
-  std::unique_ptr<Device> device = open_cuda(reason);
+  std::unique_ptr<Device> device = open_cuda_of_slot(reason, slot);
   if (device != nullptr) {
     std::string text = "cuda: " + device->name();
     return {std::move(device), std::move(text)};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,8 +45,8 @@ struct Place {
   std::unique_ptr<Device> device;  // null: the processor
   std::string text;                // "cpu", after `auto` with the reason why not elsewhere; "cuda: NVIDIA H200"
 };
-/// What run.device gets. UserError when it asks for CUDA, which cannot be had.
-Place settle_device(const std::string& request);
+/// What run.device gets; `slot`: of open_cuda_of_slot. UserError when it asks for CUDA, which cannot be had.
+Place settle_device(const std::string& request, std::int64_t slot = 0);
 
 /// "state_tracking S2 x gla x selective_rope"
 std::string title_of(const ExperimentSpec& spec);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 #include <numeric>
@@ -15,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/progress.h"
 #include "core/base/text.h"
+#include "core/cuda/devices.h"
 #include "sweeps/base_change.h"
 #include "sweeps/expand.h"
 #include "sweeps/folder.h"
@@ -43,19 +45,45 @@ sweeps::Sweep load(const std::string& file, std::vector<std::string> settings, c
   return loaded;
 }
 
+constexpr std::int64_t most_trials_per_device = 64;
+
+/// Several trials in a process: what that cannot be asked for with.
+void require_sharing(std::int64_t trials, const sweeps::Limits& limits) {
+  if (trials > most_trials_per_device)
+    throw UserError(fmt::format("--trials-per-device: found {}, expected at most {}: each has a thread and a queue of the device", trials,
+                                most_trials_per_device));
+  if (trials > 1 && limits.memory_mb > 0)
+    throw UserError(fmt::format("--trials-per-device {}: found limits.memory_mb in the sweep file, which is kept for a process and not for one "
+                                "of its trials; expected no such limit, or --jobs in place of --trials-per-device",
+                                trials));
+}
+
+/// With several trials on a device: a process for each device, or for the processor's cores.
+std::int64_t default_processes(const sweeps::Expansion& expansion, std::int64_t trials) {
+  if (trials == 1) return sweeps::default_jobs(expansion);
+  const std::int64_t devices = requested_devices(expansion).contains("cuda") ? count_cuda() : sweeps::default_jobs(expansion) / trials;
+  return std::max<std::int64_t>(1, devices);
+}
+
+/// "2 jobs", "2 jobs of 16 trials"
+std::string side_by_side(const sweeps::RunnerOptions& options) {
+  const std::string jobs = fmt::format("{} jobs", options.jobs);
+  return options.trials_per_device == 1 ? jobs : fmt::format("{} of {} trials", jobs, options.trials_per_device);
+}
+
 /// Before the first trial starts. Whether Slurm's machines have what is asked for shows there.
 void require_devices(const sweeps::Expansion& expansion) {
   for (const std::string& request : requested_devices(expansion)) settle_device(request);
 }
 
 /// Only from times that were measured in this folder.
-std::string estimate(const sweeps::FolderState& state, std::int64_t trials, std::int64_t jobs) {
+std::string estimate(const sweeps::FolderState& state, std::int64_t trials, const sweeps::RunnerOptions& options) {
   if (state.seconds.empty() || trials == 0) return "";
   const double sum = std::accumulate(state.seconds.begin(), state.seconds.end(), 0.0);
   const double mean = sum / static_cast<double>(state.seconds.size());
-  return fmt::format("   about {} with {} jobs, by the {} trials measured here",
-                     duration_text(mean * static_cast<double>(trials) / static_cast<double>(jobs)), jobs,
-                     state.seconds.size());
+  return fmt::format("   about {} with {}, by the {} trials measured here",
+                     duration_text(mean * static_cast<double>(trials) / static_cast<double>(options.places())),
+                     side_by_side(options), state.seconds.size());
 }
 
 void print_folder(const sweeps::FolderState& state, const std::string& folder) {
@@ -77,7 +105,7 @@ void show_plan(const Phases& phases, const sweeps::RunnerOptions& options, bool 
   print_product(phases);
   print_folder(phases.state(), options.folder);
   fmt::print("done {}   to run {}{}\n", phases.trials() - wanted, wanted,
-             on_slurm ? "" : estimate(phases.state(), wanted, options.jobs));
+             on_slurm ? "" : estimate(phases.state(), wanted, options));
   fmt::print("fits             every cell that is not left out\n{}", on_slurm ? "" : "nothing was started\n");
 }
 
@@ -96,17 +124,18 @@ int finish(const sweeps::RunSummary& summary, const std::string& folder) {
 }  // namespace
 
 int sweep(const Arguments& arguments) {
-  std::string file, folder;
+  std::string file, folder, device;
   std::vector<std::string> settings, plugin_files;
   std::vector<std::string> slurm_settings;
   std::string launcher;
-  std::optional<std::int64_t> jobs, chunk, max_tasks, task;
+  std::optional<std::int64_t> jobs, sharing, chunk, max_tasks, task;
   std::optional<std::int64_t> lease, attempts, grace;
   bool dry_run = false, retry_failed = false, retry_stale = false, fail_fast = false, only_missing = false;
   Options options(
-      "phasor sweep FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--out DIR] [--jobs N] [--dry-run]"
-      " [--launcher slurm [--slurm KEY=VALUE...]]",
-      "Trains every trial of a sweep that has no record yet, each in a process of its own. The same command\n"
+      "phasor sweep FILE.json [--set PATH=VALUE]... [--plugin FILE]... [--device WHERE] [--out DIR] [--jobs N]"
+      " [--trials-per-device N] [--dry-run] [--launcher slurm [--slurm KEY=VALUE...]]",
+      "Trains every trial of a sweep that has no record yet, each in a process of its own, or several in one that\n"
+      "share a device. The same command\n"
       "after an interruption runs what is missing; given twice at once, here or on another machine that sees the\n"
       "folder, both share the work. Ctrl-C lets running trials finish, or stop at a checkpoint where they keep\n"
       "them (run.checkpoint_every); twice ends them. SIGTERM stops all after their step. With \"confirm\" in the\n"
@@ -118,8 +147,12 @@ int sweep(const Arguments& arguments) {
   options.positional("sweep file", file, true);
   options.list("set", settings, "PATH=VALUE", "change one value of the base experiment, such as train.steps=100");
   options.list("plugin", plugin_files, "FILE", plugin_help);
+  options.text("device", device, "cpu, cuda, or auto: what there is; short for --set run.device=WHERE");
   options.text("out", folder, "folder of records; default results/data/NAME");
-  options.integer("jobs", jobs, 1, "trials side by side; default: cores / threads of a trial");
+  options.integer("jobs", jobs, 1, "processes side by side, which take turns at the GPUs; default: cores / threads of a trial");
+  options.integer("trials-per-device", sharing, 1,
+                  "trials side by side in each process, for models that leave most of a GPU idle; default 1. With more, --jobs is a process "
+                  "for each GPU unless it is given");
   options.flag("dry-run", dry_run, "show what would run, start nothing");
   options.flag("only-missing", only_missing, "run trials without a record; this is the default");
   options.flag("retry-failed", retry_failed, "run trials again that ended as error, oom, crashed, timeout or lost");
@@ -140,7 +173,8 @@ int sweep(const Arguments& arguments) {
     throw UserError("--launcher: found \"" + launcher + "\", expected \"local\" or \"slurm\"");
   if (!on_slurm && (!slurm_settings.empty() || chunk || max_tasks))
     throw UserError("--slurm, --chunk and --max-tasks are for Slurm: expected --launcher slurm beside them, or none of them");
-  const sweeps::slurm::Wishes wishes{sweeps::slurm::read_settings(slurm_settings), chunk, max_tasks, jobs};
+  const sweeps::slurm::Wishes wishes{sweeps::slurm::read_settings(slurm_settings), chunk, max_tasks, jobs, sharing.value_or(1)};
+  if (!device.empty()) settings.push_back("run.device=" + device);
   if (only_missing && (retry_failed || retry_stale))
     throw UserError("--only-missing: found with --retry-failed or --retry-stale, expected without; leave one of them out");
 
@@ -152,12 +186,14 @@ int sweep(const Arguments& arguments) {
     if (!dry_run) throw UserError("task: " + missing);
     fmt::print("missing          {}\n", missing);
   }
+  const std::int64_t trials_per_device = sharing.value_or(1);
+  require_sharing(trials_per_device, loaded.spec.limits);
   if (!dry_run && !on_slurm) require_devices(loaded.expansion);
   if (folder.empty()) folder = sweeps::default_folder(loaded.spec.name);
   sweeps::require_same_base(folder, loaded, plugins.registry);
-  const std::int64_t parallel = jobs.value_or(sweeps::default_jobs(loaded.expansion));
+  const std::int64_t parallel = jobs.value_or(default_processes(loaded.expansion, trials_per_device));
 
-  sweeps::RunnerOptions chosen{folder, parallel, retry_failed, retry_stale, fail_fast, plugin_files};
+  sweeps::RunnerOptions chosen{folder, parallel, trials_per_device, retry_failed, retry_stale, fail_fast, plugin_files};
   chosen.lease_seconds = static_cast<double>(lease.value_or(60));
   chosen.attempts = attempts.value_or(chosen.attempts);
   chosen.grace_seconds = static_cast<double>(grace.value_or(20));
@@ -169,7 +205,7 @@ int sweep(const Arguments& arguments) {
   sweeps::prepare_folder(folder);
   Phases phases(std::move(loaded), chosen, plugins.registry);
   fmt::print("{} -> {}   {} trials, {} done{}\n", phases.sweep().spec.name, folder, phases.trials(),
-             phases.trials() - phases.to_run(), on_slurm ? "" : fmt::format(", {} jobs", parallel));
+             phases.trials() - phases.to_run(), on_slurm ? "" : ", " + side_by_side(chosen));
   print_folder(phases.state(), folder);
   std::fflush(stdout);
   if (on_slurm) return submit(phases, chosen, wishes, false);

@@ -3,10 +3,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <fcntl.h>
 #include <fstream>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,9 +48,12 @@ std::string to_text(const Exit& exit) {
   return "killed by signal " + std::to_string(exit.number) + (name ? " (" + std::string(name) + ")" : "");
 }
 
-pid_t start_self(const std::vector<std::string>& arguments, const std::string& log) {
+pid_t start_self(const std::vector<std::string>& arguments, const std::string& log, int input) {
   Plan plan;
-  ::posix_spawn_file_actions_addopen(&plan.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  if (input >= 0)
+    ::posix_spawn_file_actions_adddup2(&plan.files, input, STDIN_FILENO);
+  else
+    ::posix_spawn_file_actions_addopen(&plan.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&plan.files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND,
                                      0666);
   ::posix_spawn_file_actions_adddup2(&plan.files, STDOUT_FILENO, STDERR_FILENO);
@@ -111,20 +115,23 @@ std::string last_line(const std::string& file) {
 SignalQueue::SignalQueue() {
   const sigset_t set = watched_signals();
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  descriptor_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (descriptor_ < 0) throw UserError("signals cannot be watched: " + std::string(std::strerror(errno)));
 }
 
 SignalQueue::~SignalQueue() {
+  ::close(descriptor_);
   const sigset_t set = watched_signals();
   ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
 }
 
-int SignalQueue::wait(double seconds) {
-  const sigset_t set = watched_signals();
-  timespec limit{};
-  limit.tv_sec = static_cast<std::time_t>(seconds);
-  limit.tv_nsec = static_cast<long>((seconds - static_cast<double>(limit.tv_sec)) * 1e9);
-  const int signal = ::sigtimedwait(&set, nullptr, &limit);
-  return signal < 0 ? 0 : signal;
+int SignalQueue::wait(double seconds, const std::vector<int>& descriptors) {
+  std::vector<pollfd> watched = {{descriptor_, POLLIN, 0}};
+  for (const int descriptor : descriptors) watched.push_back({descriptor, POLLIN, 0});
+  if (::poll(watched.data(), watched.size(), static_cast<int>(seconds * 1e3)) <= 0) return 0;
+  signalfd_siginfo signal{};
+  const ssize_t size = ::read(descriptor_, &signal, sizeof signal);
+  return size == static_cast<ssize_t>(sizeof signal) ? static_cast<int>(signal.ssi_signo) : 0;
 }
 
 }  // namespace phasor::sweeps

@@ -17,9 +17,9 @@ std::string to_text(const Exit& exit);
 /// Exit code of a trial that was asked to end and did, with a checkpoint where it keeps them.
 inline constexpr int interrupted_code = 130;
 
-/// This program again, in a process group of its own, so that Ctrl-C in the terminal reaches only us. Nothing to read
-/// on standard input; both outputs go to a file, made anew. UserError when it cannot be started.
-pid_t start_self(const std::vector<std::string>& arguments, const std::string& log);
+/// This program again, in a process group of its own, so that Ctrl-C in the terminal reaches only us. `input`: its standard
+/// input, -1: nothing to read there; both outputs go to a file, made anew. UserError when it cannot be started.
+pid_t start_self(const std::vector<std::string>& arguments, const std::string& log, int input = -1);
 
 /// How the process ended, or nothing while it runs.
 std::optional<Exit> ended(pid_t process);
@@ -40,8 +40,11 @@ class SignalQueue {
   ~SignalQueue();
   SignalQueue(const SignalQueue&) = delete;
   SignalQueue& operator=(const SignalQueue&) = delete;
-  /// The next signal, or 0 after `seconds` without one.
-  int wait(double seconds);
+  /// The next signal, or 0 after `seconds` without one, or as soon as there is something to read from one of these.
+  int wait(double seconds, const std::vector<int>& descriptors = {});
+
+ private:
+  int descriptor_;
 };
 
 }  // namespace phasor::sweeps

@@ -7,6 +7,7 @@
 #include <exception>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <sched.h>
 #include <set>
@@ -20,6 +21,7 @@
 #include "sweeps/child.h"
 #include "sweeps/lease.h"
 #include "sweeps/verdict.h"
+#include "sweeps/worker.h"
 
 namespace phasor::sweeps {
 
@@ -36,8 +38,10 @@ struct Running {
   std::size_t trial = 0;
   std::string log;
   Lease lease;
+  std::int64_t slot = 0;     // of the processes side by side
+  Worker* worker = nullptr;  // whose trial it is; null: a process of its own
   pid_t process = 0;
-  Clock::time_point begin = Clock::now();
+  Clock::time_point begin = Clock::now(), asked = begin;  // to end, because it is over time
   std::int64_t oom_kills = kernel_oom_kills();  // before it
   Ended ended = Ended::not_by_us;
 };
@@ -66,7 +70,7 @@ class Runner {
         seen_(state.stamps),
         logs_(log_names(expansion_)),
         ended_(state.ended),
-        leases_(options.folder, options.lease_seconds, options.jobs, options.task),
+        leases_(options.folder, options.lease_seconds, options.places(), options.task),
         progress_(sweep.spec.name, static_cast<std::int64_t>(expansion_.trials.size()),
                   static_cast<std::int64_t>(expansion_.trials.size() - to_run(expansion_, state, options).size()),
                   std::move(output)) {
@@ -82,13 +86,20 @@ class Runner {
   void fill_slots();
   void take(std::size_t trial);
   void start(std::size_t trial, const Lease& lease);
+  std::int64_t emptiest_slot() const;
+  Worker& worker_of(std::int64_t slot);
   bool has_ended(std::size_t trial);
   void keep_leases();
   void end_overdue();
   void on_signal(int signal);
+  void ask(const Running& child);
   void end_all(Ended reason);
   void reap();
+  void take_reports(Worker& worker);
+  void reap(Worker& worker, const Exit& exit);
+  std::vector<int> descriptors() const;
   void finish(const Running& child, const Exit& exit);
+  void run_again(const Running& child, const std::string& why, bool apart);
   void record(const Running& child, const Verdict& verdict);
   void ended(const Running& child, Status status, const std::string& message);
   void show();
@@ -119,6 +130,8 @@ class Runner {
   std::deque<std::size_t> queue_;            // trials to try
   std::vector<std::size_t> elsewhere_;       // that others hold
   std::vector<Running> running_;
+  std::map<std::int64_t, std::unique_ptr<Worker>> workers_;  // by slot; of several trials each
+  std::set<std::string> apart_;              // ids: in a process of their own, since one that they shared went down
   Leases leases_;
   Progress progress_;
   Clock::time_point looked_ = Clock::now(), beaten_ = Clock::now();
@@ -189,21 +202,45 @@ void Runner::start(std::size_t trial, const Lease& lease) {
   std::vector<std::string> command = rerun_command(trial);
   command.insert(command.end(), {"--out", options_.folder, "--child", std::to_string(::getpid()), "--lease",
                                  std::to_string(lease.token)});
-  child.process = start_self(command, child.log);
+  child.slot = emptiest_slot();
+  if (options_.trials_per_device > 1 && !apart_.contains(chosen.id)) {
+    child.worker = &worker_of(child.slot);
+    child.process = child.worker->process();
+    child.worker->start({false, lease.token, chosen.id, child.log});
+  } else {
+    command.insert(command.end(), {"--slot", std::to_string(child.slot)});
+    child.process = start_self(command, child.log);
+  }
   ++started_;
   running_.push_back(std::move(child));
+}
+
+/// Where the fewest trials run.
+std::int64_t Runner::emptiest_slot() const {
+  std::vector<std::int64_t> trials(static_cast<std::size_t>(options_.jobs));
+  for (const Running& child : running_) ++trials[static_cast<std::size_t>(child.slot)];
+  return std::min_element(trials.begin(), trials.end()) - trials.begin();
+}
+
+Worker& Runner::worker_of(std::int64_t slot) {
+  if (const auto there = workers_.find(slot); there != workers_.end()) return *there->second;
+  std::vector<std::string> command = {"phasor", "trials", "--out", options_.folder, "--child", std::to_string(::getpid()),
+                                      "--slot", std::to_string(slot)};
+  for (const std::string& plugin : options_.plugin_files) command.insert(command.end(), {"--plugin", plugin});
+  auto worker = std::make_unique<Worker>(command, options_.folder + "/logs/process" + std::to_string(slot) + ".log");
+  return *workers_.emplace(slot, std::move(worker)).first->second;
 }
 
 /// Starts what is free until every slot is taken. Trials of others are looked at again now and then: they may have ended,
 /// or their runner may.
 void Runner::fill_slots() {
-  if (stopping_ || static_cast<std::int64_t>(running_.size()) >= options_.jobs) return;
+  if (stopping_ || static_cast<std::int64_t>(running_.size()) >= options_.places()) return;
   if (seconds_since(looked_) > look_seconds) {
     looked_ = Clock::now();
     queue_.insert(queue_.end(), elsewhere_.begin(), elsewhere_.end());
     elsewhere_.clear();
   }
-  while (!stopping_ && !queue_.empty() && static_cast<std::int64_t>(running_.size()) < options_.jobs) {
+  while (!stopping_ && !queue_.empty() && static_cast<std::int64_t>(running_.size()) < options_.places()) {
     const std::size_t trial = queue_.front();
     queue_.pop_front();
     take(trial);
@@ -219,8 +256,13 @@ void Runner::keep_leases() {
   for (Running& child : running_) {
     if (child.ended != Ended::not_by_us || leases_.beat(child.lease)) continue;
     child.ended = Ended::lease_lost;
-    kill_group(child.process);
+    child.worker != nullptr ? child.worker->stop(child.lease.token) : kill_group(child.process);
   }
+}
+
+/// To end after its step, with a checkpoint where it keeps them.
+void Runner::ask(const Running& child) {
+  child.worker != nullptr ? child.worker->stop(child.lease.token) : ask_to_end(child.process);
 }
 
 void Runner::end_all(Ended reason) {
@@ -230,12 +272,18 @@ void Runner::end_all(Ended reason) {
   }
 }
 
+/// One of several in a process is asked to end, and takes the others with it only when it does not.
 void Runner::end_overdue() {
   for (Running& child : running_) {
     const bool late = limits_.seconds > 0 && seconds_since(child.begin) > static_cast<double>(limits_.seconds);
-    if (!late || child.ended != Ended::not_by_us) continue;
-    child.ended = Ended::over_time;
-    kill_group(child.process);
+    if (late && child.ended == Ended::not_by_us) {
+      child.ended = Ended::over_time;
+      child.asked = Clock::now();
+      child.worker != nullptr ? ask(child) : kill_group(child.process);
+    } else if (child.worker != nullptr && child.ended == Ended::over_time && seconds_since(child.asked) > options_.grace_seconds) {
+      child.worker->killed = true;
+      kill_group(child.process);
+    }
   }
   if (asked_to_end_ && seconds_since(*asked_to_end_) > options_.grace_seconds) end_all(Ended::stopped);
 }
@@ -250,7 +298,7 @@ void Runner::on_signal(int signal) {
   }
   const bool all = signal != SIGINT;  // SIGTERM, SIGHUP: the machine goes, or the place on it
   for (const Running& child : running_)
-    if (all || keeps_checkpoints(child.trial)) ask_to_end(child.process);
+    if (all || keeps_checkpoints(child.trial)) ask(child);
   const std::string count = std::to_string(running_.size());
   if (all && !asked_to_end_) {
     killed_ = true;
@@ -262,8 +310,48 @@ void Runner::on_signal(int signal) {
   }
 }
 
+void Runner::take_reports(Worker& worker) {
+  while (const std::optional<Report> report = worker.report()) {
+    const auto place = std::find_if(running_.begin(), running_.end(), [&](const Running& child) { return child.lease.token == report->token; });
+    if (place == running_.end()) continue;
+    const Running child = *place;
+    running_.erase(place);
+    finish(child, {false, report->code});
+  }
+}
+
+/// A process of several trials has ended. Which of them brought it down is not known, nor whether one did: those that had not ended run
+/// again, each in a process of its own, and one that goes down there has nobody to blame but itself.
+void Runner::reap(Worker& worker, const Exit& exit) {
+  take_reports(worker);  // that it gave before
+  worker.ended = true;
+  std::vector<Running> left;
+  for (const Running& child : running_)
+    if (child.worker == &worker) left.push_back(child);
+  std::erase_if(running_, [&](const Running& child) { return child.worker == &worker; });
+  for (const Running& child : left) finish(child, exit);
+}
+
+std::vector<int> Runner::descriptors() const {
+  std::vector<int> all;
+  for (const auto& [slot, worker] : workers_)
+    if (worker->descriptor() >= 0) all.push_back(worker->descriptor());
+  return all;
+}
+
 void Runner::reap() {
+  for (auto next = workers_.begin(); next != workers_.end();) {
+    Worker& worker = *next->second;
+    take_reports(worker);
+    const std::optional<Exit> exit = sweeps::ended(worker.process());
+    if (exit) reap(worker, *exit);
+    next = exit ? workers_.erase(next) : std::next(next);
+  }
   for (std::size_t i = 0; i < running_.size();) {
+    if (running_[i].worker != nullptr) {
+      ++i;
+      continue;
+    }
     const std::optional<Exit> exit = sweeps::ended(running_[i].process);
     if (!exit) {
       ++i;
@@ -278,7 +366,8 @@ void Runner::reap() {
 void Runner::finish(const Running& child, const Exit& exit) {
   const std::string& id = expansion_.trials[child.trial].id;
   const bool ours = child.ended != Ended::lease_lost && leases_.beat(child.lease);
-  if (exit.by_signal && ours) {
+  const bool went_down = child.worker != nullptr && child.worker->ended;  // and this trial with it
+  if ((exit.by_signal || went_down) && ours) {
     results::remove_asides(options_.folder, id);
     results::remove_asides(options_.folder + "/checkpoints", id);
   }
@@ -293,10 +382,23 @@ void Runner::finish(const Running& child, const Exit& exit) {
     progress_.note("  taken over  " + name_of(child.trial) + "   another runner works on it: this one gave no sign of life for " +
                    std::to_string(static_cast<std::int64_t>(options_.lease_seconds)) + " s");
     elsewhere_.push_back(child.trial);
-  } else if (child.ended != Ended::stopped && !was_interrupted(exit)) {
+  } else if (went_down && child.ended == Ended::not_by_us && !was_interrupted(exit)) {
+    return run_again(child, to_text(exit), !child.worker->killed);
+  } else if (child.ended == Ended::over_time || (child.ended != Ended::stopped && !was_interrupted(exit))) {
     record(child, verdict_of(exit, child.ended, limits_, last_line(child.log), kernel_oom_kills() > child.oom_kills));
   }
   leases_.release(child.lease);
+}
+
+/// `apart`: in a process of its own.
+void Runner::run_again(const Running& child, const std::string& why, bool apart) {
+  const std::string& id = expansion_.trials[child.trial].id;
+  leases_.release(child.lease);
+  queue_.push_front(child.trial);
+  --started_;
+  if (!apart || !apart_.insert(id).second) return;
+  progress_.note("  again     " + name_of(child.trial) + "   the process that it shared with other trials ended (" + why +
+                 "); it runs in one of its own");
 }
 
 /// What the process of a trial could not say itself.
@@ -356,11 +458,12 @@ RunSummary Runner::run() {
     fill_slots();
     show();
     if (running_.empty() && elsewhere_.empty()) continue;
-    on_signal(signals.wait(0.2));
+    on_signal(signals.wait(0.2, descriptors()));
     reap();
     keep_leases();
     end_overdue();
   }
+  workers_.clear();
   RunSummary result = summary();
   result.seconds = seconds_since(begin);
   progress_.finish();

@@ -12,7 +12,8 @@ namespace phasor::sweeps {
 
 struct RunnerOptions {
   std::string folder = {};
-  std::int64_t jobs = 1;
+  std::int64_t jobs = 1;               // processes side by side
+  std::int64_t trials_per_device = 1;  // in each; several are threads of it, which share a device (docs/cuda.md)
   bool retry_failed = false;  // trials that ended in a failure run again
   bool retry_stale = false;   // and those of another revision
   bool fail_fast = false;     // the first failure starts no new trial
@@ -21,6 +22,7 @@ struct RunnerOptions {
   std::int64_t attempts = 3;    // lost in a row, without a newer checkpoint, until a trial is recorded as lost
   double grace_seconds = 20.0;  // from a signal to end until running trials are ended
   std::string task = {};        // of Slurm, "123_4", when this runner is one: told to others
+  std::int64_t places() const { return jobs * trials_per_device; }  // trials side by side
 };
 
 /// How many trials stand where at the end, of the whole sweep, counted once each.
@@ -41,8 +43,8 @@ std::int64_t default_jobs(const Expansion& expansion);
 /// Trials that a run would start.
 std::vector<std::size_t> to_run(const Expansion& expansion, const FolderState& state, const RunnerOptions& options);
 
-/// Runs what is missing, each trial in a process of its own (`phasor run FOLDER/<id>.json`, log in FOLDER/logs), and
-/// under a lease (sweeps/lease.h): other runners, on other machines too, may work in the same folder. Returns when every
+/// Runs what is missing, each trial in a process of its own (`phasor run FOLDER/<id>.json`, log in FOLDER/logs), or several in
+/// one (sweeps/worker.h), whose trials, should it go down, run again in processes of their own; each under a lease (sweeps/lease.h): other runners, on other machines too, may work in the same folder. Returns when every
 /// trial has ended, whoever ran it. A trial whose process leaves no record gets one that says how it ended (sweeps/verdict.h).
 /// Failures and divergences are told when they happen. The first Ctrl-C starts no new trial, and ends those that keep
 /// checkpoints at one; the second ends all. A signal to end (SIGTERM) asks every trial to stop after its step. The manifest is

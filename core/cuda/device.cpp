@@ -5,8 +5,10 @@
 #include <cstring>
 #include <cuda_runtime_api.h>
 
+#include "core/cuda/devices.h"
 #include "core/cuda/kernels.h"
 #include "core/cuda/products.h"
+#include "core/cuda/status.h"
 
 namespace phasor {
 
@@ -14,9 +16,7 @@ namespace {
 
 constexpr std::size_t scratch_bytes = 64 << 20;
 
-void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) throw UserError(std::string("cuda: ") + what + ": " + cudaGetErrorString(status));
-}
+using cuda::check;
 
 /// Pinned memory in which bytes wait for the way to the device, in segments that take turns: a segment is written again when
 /// the copies out of it are done.
@@ -24,12 +24,13 @@ class Staging {
  public:
   Staging() {
     check(cudaMallocHost(&memory_, segments * segment_bytes), "pinned memory");
-    for (cudaEvent_t& event : events_) check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event");
+    for (cudaEvent_t& event : events_)
+      if (const cudaError_t status = cudaEventCreateWithFlags(&event, cudaEventDisableTiming); status != cudaSuccess) {
+        release();
+        check(status, "event");
+      }
   }
-  ~Staging() {
-    for (cudaEvent_t event : events_) cudaEventDestroy(event);
-    cudaFreeHost(memory_);
-  }
+  ~Staging() { release(); }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
@@ -62,18 +63,27 @@ class Staging {
     return place;
   }
 
+  void release() {
+    for (cudaEvent_t event : events_)
+      if (event != nullptr) cudaEventDestroy(event);
+    cudaFreeHost(memory_);
+  }
+
   void* memory_ = nullptr;
   std::array<cudaEvent_t, segments> events_{};
   std::size_t at_ = 0, used_ = 0;
 };
 
-/// The first device and one queue on it.
+/// One queue on the device that is current on this thread. Nothing of it is shared with other queues there: they have their own
+/// staging, scratch memory, and library of products with its workspace.
 class CudaDevice : public Device {
  public:
   explicit CudaDevice(std::string name) : name_(std::move(name)) {
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "queue");
-    check(cudaMalloc(&scratch_, scratch_bytes), "scratch memory");
     cuda::add_all(kernels_);
+    check(cudaMalloc(&scratch_, scratch_bytes), "scratch memory");
+    const cudaError_t status = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking);
+    if (status != cudaSuccess) cudaFree(scratch_);
+    check(status, "queue");
   }
   ~CudaDevice() override {
     cudaStreamSynchronize(stream_);
@@ -153,8 +163,14 @@ class CudaDevice : public Device {
 
 }  // namespace phasor
 
-/// What core/graph/device.cpp looks for.
-extern "C" std::unique_ptr<phasor::Device> phasor_open_cuda(std::string& reason) {
+// What core/graph/device.cpp looks for.
+
+extern "C" std::int64_t phasor_count_cuda() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+extern "C" std::unique_ptr<phasor::Device> phasor_open_cuda(std::string& reason, std::int64_t slot) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   cudaDeviceProp properties{};
@@ -162,7 +178,8 @@ extern "C" std::unique_ptr<phasor::Device> phasor_open_cuda(std::string& reason)
     reason = status == cudaErrorInsufficientDriver ? "no device: there is no driver, or it is too old" : "no device";
     return nullptr;
   }
-  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) {
+  const auto number = static_cast<int>(phasor::device_of_slot(slot, count));
+  if (cudaGetDeviceProperties(&properties, number) != cudaSuccess || cudaSetDevice(number) != cudaSuccess) {
     reason = "the device does not answer";
     return nullptr;
   }

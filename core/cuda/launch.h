@@ -5,8 +5,8 @@
 #include "core/cuda/queue.h"
 
 #ifdef __CUDACC__
-#include <cuda_runtime.h>
 #include <type_traits>
+#include "core/cuda/status.h"
 #endif
 
 // What a cuda.cu includes beside kernel.h, core/cuda/math.h and core/cuda/reduce.h. A kernel is started by start() or
@@ -27,10 +27,10 @@ constexpr unsigned warp_size = 32;
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 #ifdef __CUDACC__
-/// Says which call failed and what CUDA calls it.
-inline void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) throw UserError(std::string("cuda: ") + what + ": " + cudaGetErrorString(status));
-}
+// How much shared memory a kernel may have is kept by CUDA for the function, in the whole process, and not for the launch:
+// other trials in the process may start the same function with another size at the same time. So it is allowed through
+// allow_shared(), which never takes back what it gave; how much a block gets is said at the launch, and no kernel is
+// slower for what it might have had.
 
 /// Starts a kernel; nothing happens on an empty grid. `shared`: bytes of dynamic shared memory, up to what the device
 /// has.
@@ -41,8 +41,8 @@ void start(const Queue& queue, dim3 grid, dim3 threads, std::size_t shared, void
   const auto* function = reinterpret_cast<const void*>(kernel);
   constexpr std::size_t without_asking = 48 << 10;
   if (shared > without_asking)
-    check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-          "shared memory");
+    allow_shared(function, shared);
+
   void* places[] = {&args...};
   check(cudaLaunchKernel(function, grid, threads, places, shared, static_cast<cudaStream_t>(queue.stream)),
         "start of a kernel");

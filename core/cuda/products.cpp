@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/cuda/gemm.h"
+#include "core/cuda/status.h"
 
 namespace phasor::cuda {
 
@@ -13,12 +14,9 @@ namespace {
 constexpr std::size_t workspace_bytes = 32 << 20;  // what cuBLAS advises for Hopper
 
 void check(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) cuda::check(cudaErrorMemoryAllocation, what);
   if (status != CUBLAS_STATUS_SUCCESS)
     throw UserError(std::string("cuda: ") + what + ": " + cublasLtGetStatusString(status));
-}
-
-void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess) throw UserError(std::string("cuda: ") + what + ": " + cudaGetErrorString(status));
 }
 
 /// The power of two that an address is a multiple of, up to 256.
@@ -62,7 +60,9 @@ cublasLtMatrixLayout_t layout(cudaDataType type, std::int64_t rows, std::int64_t
 
 Products::Products() {
   check(cublasLtCreate(&handle_), "cuBLASLt");
-  check(cudaMalloc(&workspace_, workspace_bytes), "workspace of cuBLASLt");
+  const cudaError_t status = cudaMalloc(&workspace_, workspace_bytes);
+  if (status != cudaSuccess) cublasLtDestroy(handle_);
+  check(status, "workspace of cuBLASLt");
 }
 
 Products::~Products() {

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <filesystem>
 
+#include "core/cuda/devices.h"
+
 namespace phasor {
 
 namespace {
@@ -14,9 +16,8 @@ std::filesystem::path own_folder() {
   return std::filesystem::path(found.dli_fname).parent_path();
 }
 
-}  // namespace
-
-std::unique_ptr<Device> open_cuda(std::string& reason) {
+/// A function of libphasor_cuda.so; null with the reason why not.
+void* find_in_cuda(const char* name, std::string& reason) {
   const std::filesystem::path file = own_folder() / "libphasor_cuda.so";
   std::error_code error;
   if (!std::filesystem::exists(file, error)) {
@@ -30,13 +31,25 @@ std::unique_ptr<Device> open_cuda(std::string& reason) {
     reason = text != nullptr ? text : file.string() + " cannot be loaded";
     return nullptr;
   }
-  using Open = std::unique_ptr<Device> (*)(std::string&);
-  const auto open = reinterpret_cast<Open>(dlsym(library, "phasor_open_cuda"));
-  if (open == nullptr) {
-    reason = file.string() + " is of another version";
-    return nullptr;
-  }
-  return open(reason);
+  void* found = dlsym(library, name);
+  if (found == nullptr) reason = file.string() + " is of another version";
+  return found;
+}
+
+}  // namespace
+
+std::unique_ptr<Device> open_cuda(std::string& reason) { return open_cuda_of_slot(reason, 0); }
+
+std::unique_ptr<Device> open_cuda_of_slot(std::string& reason, std::int64_t slot) {
+  using Open = std::unique_ptr<Device> (*)(std::string&, std::int64_t);
+  const auto open = reinterpret_cast<Open>(find_in_cuda("phasor_open_cuda", reason));
+  return open != nullptr ? open(reason, slot) : nullptr;
+}
+
+std::int64_t count_cuda() {
+  std::string reason;
+  const auto count = reinterpret_cast<std::int64_t (*)()>(find_in_cuda("phasor_count_cuda", reason));
+  return count != nullptr ? count() : 0;
 }
 
 }  // namespace phasor

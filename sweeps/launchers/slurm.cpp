@@ -37,6 +37,7 @@ std::string variable(const char* name) {
 Submission submission_of(const Sweep& sweep, const FolderState& state, const RunnerOptions& options, const Plan& plan) {
   Submission submission{sweep.spec.name, options, sweep.spec.limits, plan.lead, {}};
   submission.options.jobs = plan.jobs;
+  submission.options.trials_per_device = plan.trials_per_device;
   for (std::string& file : submission.options.plugin_files) file = absolute(file);
   for (const std::vector<std::size_t>& part : plan.tasks) {
     submission.tasks.emplace_back();

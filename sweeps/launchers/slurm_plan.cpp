@@ -120,11 +120,12 @@ void complete(Plan& plan, std::int64_t threads, const Limits& limits) {
   const auto add = [&](const char* key, const std::string& value) {
     if (!given(key)) plan.settings.emplace_back(key, value);
   };
-  add("cpus-per-task", std::to_string(plan.jobs * threads));
+  const std::int64_t places = plan.jobs * plan.trials_per_device;
+  add("cpus-per-task", std::to_string(places * threads));
   if (limits.memory_mb > 0 && !given("mem-per-cpu") && !given("mem-per-gpu"))
     add("mem", std::to_string(plan.jobs * (limits.memory_mb + spare_mb) + spare_mb) + "M");
   if (limits.seconds > 0) {
-    const std::int64_t seconds = divided_up(plan.chunk, plan.jobs) * limits.seconds + spare_seconds + plan.lead;
+    const std::int64_t seconds = divided_up(plan.chunk, places) * limits.seconds + spare_seconds + plan.lead;
     add("time", std::to_string(divided_up(seconds, 60)));  // in minutes
   }
 }
@@ -138,9 +139,11 @@ Plan make_plan(const std::vector<std::size_t>& trials, std::int64_t threads, con
   plan.max_tasks = wishes.max_tasks;
   plan.lead = static_cast<std::int64_t>(std::ceil(grace)) + requeue_seconds;
   const auto cpus = find(plan.settings, "cpus-per-task");
-  plan.jobs = wishes.jobs.value_or(cpus == plan.settings.end() ? 1 : std::max<std::int64_t>(1, std::stoll(cpus->second) / threads));
+  plan.trials_per_device = wishes.trials_per_device;
+  const std::int64_t of_job = threads * plan.trials_per_device;
+  plan.jobs = wishes.jobs.value_or(cpus == plan.settings.end() ? 1 : std::max<std::int64_t>(1, std::stoll(cpus->second) / of_job));
   const auto count = static_cast<std::int64_t>(trials.size());
-  plan.chunk = wishes.chunk.value_or(std::max(plan.jobs, divided_up(count, most_tasks)));
+  plan.chunk = wishes.chunk.value_or(std::max(plan.jobs * plan.trials_per_device, divided_up(count, most_tasks)));
   for (std::int64_t first = 0; first < count; first += plan.chunk)
     plan.tasks.emplace_back(trials.begin() + first, trials.begin() + std::min(count, first + plan.chunk));
   complete(plan, threads, limits);
@@ -175,7 +178,7 @@ std::string to_text(const Plan& plan) {
   for (const auto& task : plan.tasks) trials += task.size();
   const auto counted = [](std::size_t count, const char* word) { return std::to_string(count) + " " + word + (count == 1 ? "" : "s"); };
   return counted(trials, "trial") + " as " + counted(plan.tasks.size(), "task") + " of " + std::to_string(plan.chunk) + ", " +
-         std::to_string(plan.jobs) + " side by side in each";
+         std::to_string(plan.jobs * plan.trials_per_device) + " side by side in each";
 }
 
 }  // namespace phasor::sweeps::slurm

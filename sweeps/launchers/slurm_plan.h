@@ -23,13 +23,14 @@ struct Wishes {
   Settings settings;
   std::optional<std::int64_t> chunk;      // trials of a task
   std::optional<std::int64_t> max_tasks;  // that run at the same time
-  std::optional<std::int64_t> jobs;       // trials side by side in a task
+  std::optional<std::int64_t> jobs;       // processes side by side in a task
+  std::int64_t trials_per_device = 1;     // in each
 };
 
 /// How trials become the tasks of a job array.
 struct Plan {
   std::vector<std::vector<std::size_t>> tasks;  // the trials of each
-  std::int64_t chunk = 1, jobs = 1;
+  std::int64_t chunk = 1, jobs = 1, trials_per_device = 1;
   std::int64_t lead = 0;  // seconds before the end of its time at which a task is asked to end
   Settings settings;      // complete: what was left open is worked out from the limits of a trial
   std::optional<std::int64_t> max_tasks;

@@ -61,6 +61,7 @@ Submission submission_of(const Json& json) {
   made.lead = member(json, "lead").as_integer();
   made.limits = {member(json, "seconds").as_integer(), member(json, "memory_mb").as_integer()};
   made.options.jobs = member(json, "jobs").as_integer();
+  if (const Json* trials = json.find("trials_per_device")) made.options.trials_per_device = trials->as_integer();  // newer than the format
   made.options.fail_fast = member(json, "fail_fast").as_bool();
   made.options.lease_seconds = member(json, "lease").as_number();
   made.options.attempts = member(json, "attempts").as_integer();
@@ -100,6 +101,7 @@ void write_submission(const Submission& submission, const std::string& place) {
   json["seconds"] = submission.limits.seconds;
   json["memory_mb"] = submission.limits.memory_mb;
   json["jobs"] = submission.options.jobs;
+  json["trials_per_device"] = submission.options.trials_per_device;
   json["fail_fast"] = submission.options.fail_fast;
   json["lease"] = submission.options.lease_seconds;
   json["attempts"] = submission.options.attempts;

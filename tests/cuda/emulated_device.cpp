@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
@@ -18,6 +19,10 @@ namespace phasor {
 namespace {
 
 constexpr std::size_t page = 4096;
+
+/// One device works at a time: what the threads of a block have as variables is the process's (tests/cuda/emulation.h), and
+/// host threads with a device each take turns, launch by launch.
+std::mutex turn;
 
 const char* running = nullptr;  // the kernel; for the line below
 
@@ -49,7 +54,7 @@ std::size_t whole_pages(std::size_t bytes) { return (bytes + page - 1) / page * 
 /// Work of the device: what runs while one is there has its memory, and may be given addresses of no other.
 class EmulatedDevice::Access final : public emulation::Memory {
  public:
-  explicit Access(const EmulatedDevice& device) : device_(device) { emulation::set_memory(this); }
+  explicit Access(const EmulatedDevice& device) : own_turn_(turn), device_(device) { emulation::set_memory(this); }
   ~Access() { emulation::set_memory(nullptr); }
   Access(const Access&) = delete;
   Access& operator=(const Access&) = delete;
@@ -70,6 +75,7 @@ class EmulatedDevice::Access final : public emulation::Memory {
   }
 
  private:
+  const std::lock_guard<std::mutex> own_turn_;
   const EmulatedDevice& device_;
 };
 

@@ -10,7 +10,7 @@ namespace phasor {
 /// A device whose kernels are those of every cuda.cu, run by tests/cuda/emulation.h. Its memory is memory of the
 /// process that only kernels and copies can touch: elsewhere, and beyond the end of a block, it is closed, and touching
 /// it ends the process with a line that names the kernel. Kernels are given addresses of this memory only: one of the
-/// host's is an error, as on a device. Matrix products are those of the processor.
+/// host's is an error, as on a device. Matrix products are those of the processor. Several threads may have one each.
 class EmulatedDevice : public Device {
  public:
   explicit EmulatedDevice(std::size_t scratch_bytes = 16 << 20);

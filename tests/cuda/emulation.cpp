@@ -6,12 +6,14 @@
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <fmt/format.h>
 #include <link.h>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <optional>
 #include <string_view>
 #include <sys/mman.h>
+#include <thread>
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -357,8 +359,20 @@ void Machine::stuck() const {
   throw InternalError("a block has ended and has not");
 }
 
-std::optional<std::vector<std::function<void()>>> captured;
-const Memory* memory = nullptr;  // one thread at a time has a device (thread-local variables are shared memory here)
+using Work = std::vector<std::function<void()>>;
+
+/// What host threads capture, each for itself: others go on running (thread-local variables are shared memory here).
+std::mutex captures_mutex;
+std::map<std::thread::id, Work> captures;
+
+/// Null without a capture on this thread.
+Work* own_capture() {
+  const std::lock_guard lock(captures_mutex);
+  const auto place = captures.find(std::this_thread::get_id());
+  return place != captures.end() ? &place->second : nullptr;
+}
+
+const Memory* memory = nullptr;  // of the device that works; one at a time does (EmulatedDevice::Access)
 
 /// The memory of the device is open while one is there.
 class Opening {
@@ -407,17 +421,23 @@ void check_addresses(const void* argument, std::size_t bytes) {
 }
 
 void enqueue(std::function<void()> work) {
-  if (captured) {
+  if (Work* const captured = own_capture()) {
     captured->push_back(std::move(work));
     return;
   }
   const Opening opening;
   work();
 }
-void begin_capture() { captured.emplace(); }
+void begin_capture() {
+  const std::lock_guard lock(captures_mutex);
+  captures[std::this_thread::get_id()].clear();
+}
 std::vector<std::function<void()>> end_capture() {
-  std::vector<std::function<void()>> work = std::move(captured.value());
-  captured.reset();
+  const std::lock_guard lock(captures_mutex);
+  const auto place = captures.find(std::this_thread::get_id());
+  PHASOR_CHECK(place != captures.end(), "a capture ends on the thread that began it");
+  Work work = std::move(place->second);
+  captures.erase(place);
   return work;
 }
 

@@ -1,15 +1,22 @@
 // Whole trainings on a device, against those of the processor, and what a captured step promises.
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <gtest/gtest.h>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "core/cuda/devices.h"
 #include "core/graph/transfer.h"
 #include "experiments/checkpoint.h"
 #include "experiments/trainer.h"
@@ -314,7 +321,10 @@ class DeviceTrialFolder : public testing::Test {
   results::TrialRecord run(const std::string& more, TrialSettings settings) {
     ExperimentSpec spec(shipped_plugins());
     read_spec(spec, experiment(packed, more));
-    settings.warn = [this](const std::string& line) { warnings_ += line + "\n"; };
+    settings.warn = [this](const std::string& line) {
+      const std::lock_guard lock(warned_);
+      warnings_ += line + "\n";
+    };
     return run_trial(spec, settings);
   }
   static std::string patch(const std::string& run = "") {
@@ -322,6 +332,7 @@ class DeviceTrialFolder : public testing::Test {
   }
 
   std::string folder_, warnings_;
+  std::mutex warned_;
 };
 
 TEST_F(DeviceTrialFolder, ARecordDependsOnNoLoggingAndNoCapture) {
@@ -360,6 +371,134 @@ TEST_F(DeviceTrialFolder, ADivergenceIsFoundThoughNobodyLooksAtEveryStep) {
   const results::StepLog& last = record.steps.back();
   EXPECT_FALSE(std::isfinite(last.loss) && std::isfinite(last.grad_norm));
   EXPECT_NE(record.message.find("step " + std::to_string(last.step) + ":"), std::string::npos) << record.message;
+}
+
+/// Runs `work` on so many threads at once, each with its number.
+void beside_each_other(int count, const std::function<void(int)>& work) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back(work, i);
+  for (std::thread& thread : threads) thread.join();
+}
+
+std::string seeded(int seed) { return R"({"seed": )" + std::to_string(seed) + R"(, "train": {"steps": 9, "eval_every": 4}, "run": {"checkpoint_every": 2}})"; }
+
+TEST_F(DeviceTrialFolder, TrialsBesideEachOtherAreWhatTheyAreAlone) {
+  constexpr int trials = 3;
+  std::vector<results::TrialRecord> alone, beside(trials);
+  for (int i = 0; i < trials; ++i) {
+    OpenDevice device;
+    alone.push_back(run(seeded(i), {.device = &device}));
+    ASSERT_EQ(alone.back().status, results::Status::done) << alone.back().message;
+  }
+  beside_each_other(trials, [&](int i) {
+    OpenDevice device;
+    beside[static_cast<std::size_t>(i)] = run(seeded(i), {.folder = folder_, .device = &device});
+  });
+  for (std::size_t i = 0; i < trials; ++i) {
+    EXPECT_EQ(beside[i].status, results::Status::done) << beside[i].message;
+    EXPECT_EQ(beside[i].id, alone[i].id);
+    EXPECT_EQ(beside[i].bits, alone[i].bits);
+    EXPECT_EQ(beside[i].steps.size(), alone[i].steps.size());
+    EXPECT_EQ(beside[i].evals.size(), alone[i].evals.size());
+  }
+  EXPECT_NE(alone[0].bits, alone[1].bits);
+}
+
+/// Has no memory left after so many blocks, as a device that others have filled.
+class FullDevice : public OpenDevice {
+ public:
+  explicit FullDevice(int blocks) : blocks_(blocks) {}
+  void* allocate(std::size_t bytes) override {
+    if (blocks_-- == 0) throw std::bad_alloc();
+    return EmulatedDevice::allocate(bytes);
+  }
+
+ private:
+  int blocks_;
+};
+
+/// Fails in the middle of a capture.
+class FaultyDevice : public OpenDevice {
+ public:
+  void run(const void* kernel, const char* name, Dtype dtype, const void* args) override {
+    if (capturing_ && ++captured_ == 20) throw UserError("a fault");
+    EmulatedDevice::run(kernel, name, dtype, args);
+  }
+  void begin_capture() override {
+    capturing_ = true;
+    EmulatedDevice::begin_capture();
+  }
+  std::shared_ptr<void> end_capture() override {
+    capturing_ = false;
+    return EmulatedDevice::end_capture();
+  }
+
+ private:
+  bool capturing_ = false;
+  int captured_ = 0;
+};
+
+TEST_F(DeviceTrialFolder, OneThatFailsLeavesTheOthersWhole) {
+  OpenDevice first;
+  const results::TrialRecord alone = run(seeded(0), {.device = &first});
+  results::TrialRecord good, full, faulty;
+  std::atomic<bool> over = false;
+  int rounds = 0;
+  beside_each_other(3, [&](int i) {
+    if (i == 0) {
+      OpenDevice device;
+      good = run(seeded(0), {.device = &device});
+      over = true;
+      return;
+    }
+    // Again and again, so that they fail in whatever the other does.
+    for (int round = 0; round < 3 || !over; ++round) {
+      FullDevice small(10 + round % 40);
+      FaultyDevice broken;
+      if (i == 1) full = run(seeded(1), {.device = &small});
+      if (i == 2) faulty = run(seeded(2), {.device = &broken});
+      if (i == 2) rounds = round + 1;
+    }
+  });
+  EXPECT_EQ(good.status, results::Status::done) << good.message;
+  EXPECT_EQ(good.bits, alone.bits);
+  EXPECT_EQ(full.status, results::Status::oom);
+  EXPECT_EQ(full.message, "out of memory");
+  EXPECT_EQ(faulty.status, results::Status::error);
+  EXPECT_NE(faulty.message.find("a fault"), std::string::npos) << faulty.message;
+  EXPECT_GE(rounds, 3);
+}
+
+TEST_F(DeviceTrialFolder, TrialsThatAreInterruptedTogetherGoOn) {
+  std::vector<results::TrialRecord> whole(2), rest(2);
+  for (int i = 0; i < 2; ++i) {
+    OpenDevice device;
+    whole[static_cast<std::size_t>(i)] = run(seeded(i), {.device = &device});
+  }
+  std::array<int, 2> asked{};
+  beside_each_other(2, [&](int i) {
+    OpenDevice device;
+    int& own = asked[static_cast<std::size_t>(i)];
+    const results::TrialRecord part = run(seeded(i), {.stop = [&] { return ++own == 5; }, .folder = folder_, .device = &device});
+    EXPECT_EQ(part.message, "interrupted after step 5 of 9");
+  });
+  beside_each_other(2, [&](int i) {
+    OpenDevice device;
+    rest[static_cast<std::size_t>(i)] = run(seeded(i), {.folder = folder_, .device = &device});
+  });
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(rest[i].status, results::Status::done) << rest[i].message;
+    EXPECT_EQ(rest[i].bits, whole[i].bits);
+    EXPECT_EQ(rest[i].steps.size(), whole[i].steps.size());
+  }
+  EXPECT_EQ(warnings_, "");
+}
+
+TEST(Devices, ProcessesTakeTurns) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t slot = 0; slot < 5; ++slot) found.push_back(device_of_slot(slot, 2));
+  EXPECT_EQ(found, (std::vector<std::int64_t>{0, 1, 0, 1, 0}));
+  EXPECT_EQ(device_of_slot(3, 1), 0);
 }
 
 /// A checkpoint is a file of numbers: what one side has saved the other side can read. (A trial never does so: its name has the

@@ -76,6 +76,15 @@ TEST(SlurmPlan, WhatIsLeftOpenFollowsFromTheLimits) {
   EXPECT_EQ(make_plan(numbers(1), 4, {}, 20.0, {{{"cpus-per-task", "2"}}, {}, {}, {}}).jobs, 1);  // fewer than a trial wants
 }
 
+TEST(SlurmPlan, SeveralTrialsInAProcess) {
+  const Plan open = make_plan(numbers(40), 2, {300, 0}, 20.0, {{}, {}, {}, 2, 5});
+  EXPECT_EQ(open.chunk, 10);                         // no place of a task stays empty
+  EXPECT_EQ(value_of(open, "cpus-per-task"), "20");  // 2 processes of 5 trials with 2 threads
+  EXPECT_EQ(value_of(open, "time"), "7");            // all at once: (300 + 60 + 50) s
+  EXPECT_EQ(to_text(open), "40 trials as 4 tasks of 10, 10 side by side in each");
+  EXPECT_EQ(make_plan(numbers(40), 1, {}, 20.0, {{{"cpus-per-task", "16"}}, {}, {}, {}, 4}).jobs, 4);
+}
+
 TEST(SlurmPlan, TheScript) {
   const Plan plan = make_plan(numbers(9), 1, {}, 30.5, {{{"partition", "a"}}, 2, 3, {}});
   EXPECT_EQ(script_text(plan, {"my sweep", "/opt/phasor", "/data/50% \"new\"/slurm/4", "/home/it's me"}),
@@ -104,6 +113,7 @@ class SlurmFiles : public Scratch {
   Submission submission() const {
     Submission made{"small", {}, {300, 1500}, 50, {}};
     made.options.jobs = 2;
+    made.options.trials_per_device = 3;
     made.options.fail_fast = true;
     made.options.plugin_files = {"/a b.so"};
     made.options.lease_seconds = 7.5;
@@ -127,6 +137,7 @@ TEST_F(SlurmFiles, ASubmissionIsReadAsItWasWritten) {
   EXPECT_EQ(read.limits.seconds, 300);
   EXPECT_EQ(read.limits.memory_mb, 1500);
   EXPECT_EQ(read.options.jobs, 2);
+  EXPECT_EQ(read.options.trials_per_device, 3);
   EXPECT_TRUE(read.options.fail_fast);
   EXPECT_EQ(read.options.plugin_files, std::vector<std::string>{"/a b.so"});
   EXPECT_EQ(read.options.lease_seconds, 7.5);
