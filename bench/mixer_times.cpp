@@ -27,9 +27,9 @@ namespace phasor {
 namespace {
 
 constexpr const char* usage =
-    "usage: mixer_times cpu|cuda gla|delta_rule|gated_delta_rule|attention f32|bf16 BATCH TIME HEADS WIDTH [REPEATS]\n"
+    "usage: mixer_times cpu|cuda gla|delta_rule|gated_delta_rule|attention f32|bf16|cudnn BATCH TIME HEADS WIDTH [REPEATS]\n"
     "Milliseconds of one pass, median of REPEATS (default 10), keys and values of WIDTH; on a device also of the two\n"
-    "passes captured and replayed. bf16 as in train.precision.\n"
+    "passes captured and replayed. bf16 as in train.precision; cudnn is bf16 with train.attention cudnn.\n"
     "exit codes: 0 done, 2 a mistake in the words or no such device\n";
 
 struct Sizes {
@@ -122,7 +122,7 @@ std::string chosen(const char* word, std::initializer_list<std::string_view> kno
 void run(int count, char** words) {
   const std::string where = chosen(words[1], {"cpu", "cuda"});
   const std::string name = chosen(words[2], {"gla", "delta_rule", "gated_delta_rule", "attention"});
-  const std::string precision = chosen(words[3], {"f32", "bf16"});
+  const std::string precision = chosen(words[3], {"f32", "bf16", "cudnn"});
   const Sizes s{number(words[4]), number(words[5]), number(words[6]), number(words[7])};
   const std::int64_t repeats = count > 8 ? number(words[8]) : 10;
   std::unique_ptr<Device> device;
@@ -131,10 +131,13 @@ void run(int count, char** words) {
     device = open_cuda(reason);
     if (device == nullptr) throw UserError("cuda: " + reason);
   }
+  const bool library = precision == "cudnn";
+  if (std::string reason = "it is for CUDA devices"; library && (!device || device->attention_library(reason).empty()))
+    throw UserError("cudnn: " + reason);
   use_one_thread_for_gemm();
   Arena memory(device.get());
   const Stream stream{Dtype::f32, nullptr, false, device.get(),
-                      precision == "bf16" ? ProductPrecision::bf16 : ProductPrecision::full};
+                      precision == "f32" ? ProductPrecision::full : ProductPrecision::bf16, library};
   Mixer mixer(name, s, memory, stream);
   const double forward = milliseconds(device.get(), repeats, [&] { mixer.pass(false); });
   const double whole = milliseconds(device.get(), repeats, [&] { mixer.pass(true); });

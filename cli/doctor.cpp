@@ -57,6 +57,9 @@ void build(Report& report) {
   std::string reason;
   const std::unique_ptr<Device> device = open_cuda(reason);
   report.well("cuda", device != nullptr ? device->name() : reason);
+  if (device == nullptr) return;
+  const std::string library = device->attention_library(reason);
+  report.well("attention there", library.empty() ? "our own kernels; no cuDNN: " + reason : "our own kernels, or with train.attention " + library);
 }
 
 /// Subnormal numbers are lost for the whole process when a library that was linked with -ffast-math is loaded.

@@ -18,6 +18,7 @@
 #include "core/base/progress.h"
 #include "core/base/text.h"
 #include "experiments/checkpoint.h"
+#include "experiments/trainer.h"
 #include "experiments/trial.h"
 #include "results/files.h"
 #include "results/store.h"
@@ -162,6 +163,7 @@ int carry_out(const TrialRun& run, const Registry& registry) {
   read_experiment(run.file, run.settings, spec);
   require_data(spec);
   const Place place = settle_device(spec.run.device, run.slot);
+  attention_library_of(spec, place.device.get());
   const Trial trial = make_trial(spec);
   sweeps::prepare_folder(run.folder);
   fmt::print(run.out, "trial {}   {}\n", trial.id, title_of(spec));

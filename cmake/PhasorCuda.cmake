@@ -14,6 +14,10 @@ if(PHASOR_CUDA)
     set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # one for the process, whoever else brings one
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
+    find_path(PHASOR_CUDNN_INCLUDE cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV CUDNN_HOME PATH_SUFFIXES include)
+    if(NOT PHASOR_CUDNN_INCLUDE)
+      message(STATUS "no cudnn_graph.h: attention is our own kernel's alone")
+    endif()
     # Else -isystem /usr/include comes before the headers of the C++ library, which then do not find those of C.
     list(APPEND CMAKE_CUDA_IMPLICIT_INCLUDE_DIRECTORIES ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
     if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc can do C++20

@@ -110,6 +110,8 @@ void TrainOptions::fields(FieldList& f) {
   f.choice("precision", precision, {"f32", "f64", "tf32", "bf16"},
            "tf32, bf16: f32, with the operands of maps by a weight rounded to that (a GPU's tensor cores are much faster "
            "at it, a processor is slower); f64 is slow and for checks");
+  f.choice("attention", attention, {"own", "cudnn"},
+           "cudnn: softmax attention by that library where it can, on a CUDA device and with precision bf16; other bits than own");
   f.choice("storage", storage, {"as_computed", "bf16"},
            "bf16: weights and the optimiser's memory are rounded to bfloat16 at the start and after every update");
   f.integer("eval_every", eval_every, "steps between evaluations on valid; 0: only after the last step", Range::at_least(0));
@@ -244,6 +246,10 @@ void ExperimentSpec::check(Document& document) {
   } catch (const PluginFailure&) {  // costs the trial that it happens in, not a sweep
   }
   if (!refused && scores_nothing(*make_task())) document.problem("task", task.name + ": no training row has a scored position: there is nothing to learn");
+  if (train.attention == "cudnn" && train.precision != "bf16")
+    document.problem("train.attention", "cudnn computes in bf16, and train.precision is " + train.precision + ": expected bf16 there, or own here");
+  if (train.attention == "cudnn" && run.device == "cpu")
+    document.problem("train.attention", "cudnn is for CUDA devices, and run.device is cpu: expected cuda there, or own here");
   if (train.lanes && *train.lanes > train.batch)
     document.problem("train.lanes", fmt::format("{} lanes for a batch of {} rows, expected at most {}", *train.lanes, train.batch, train.batch));
 }
@@ -301,7 +307,9 @@ Json identity(const Json& resolved, const std::string& device_kind) {
   Json out = resolved;
   for (const char* key : {"$schema", "extends", "note", "run"}) out.erase(key);
   out["device"] = device_kind;
-  // Younger than many a trial: where it asks for nothing it leaves their names alone.
+  // Younger than many a trial: where they ask for nothing they leave their names alone.
+  if (const Json* attention = out.at_path("train.attention"); attention != nullptr && *attention == Json("own"))
+    out["train"].erase("attention");
   if (const Json* storage = out.at_path("train.storage"); storage != nullptr && *storage == Json("as_computed"))
     out["train"].erase("storage");
   return out;

@@ -35,6 +35,7 @@ struct TrainOptions {
   std::optional<std::int64_t> lanes;         // gradient buffers a batch is dealt to; resolved from the shapes
   std::optional<std::int64_t> micro_batch;   // rows a lane works on at a time; resolved from the shapes
   std::string precision = "f32";
+  std::string attention = "own";             // or cudnn: on a CUDA device, in bf16
   std::string storage = "as_computed";       // or bf16: weights and the optimiser's memory are rounded after every update
   std::int64_t eval_every = 0;               // 0 = only after the last step
   double solved_at = 0.95;                   // sequence accuracy on valid that counts as solved (steps_to_solve)
@@ -113,7 +114,7 @@ struct Trial {
 };
 
 /// The part of a resolved spec that decides the bits: without $schema, note and run, with the device kind; train.storage
-/// only where it rounds.
+/// only where it rounds, train.attention only where it is not our own.
 Json identity(const Json& resolved, const std::string& device_kind);
 /// `device_kind`: where it trains ("cpu", or Device::kind).
 Trial make_trial(const ExperimentSpec& spec, const std::string& device_kind);

@@ -99,11 +99,20 @@ void fill(const Tensor& to, double value) {
 
 }  // namespace
 
+std::string attention_library_of(const ExperimentSpec& spec, const Device* device) {
+  if (spec.train.attention != "cudnn") return {};
+  std::string reason = "it is for CUDA devices, and this is to run on the processor";
+  const std::string found = device != nullptr ? device->attention_library(reason) : "";
+  if (found.empty()) throw UserError("train.attention: cudnn cannot be had: " + reason + "; expected own");
+  return found;
+}
+
 Trainer::Trainer(const ExperimentSpec& spec, Device* device)
     : spec_(spec), device_(device), task_(spec.make_task()), train_slices_(task_->slices(Split::train)),
       micro_batch_(spec.train.micro_batch.value()),
       schedule_(make_schedule(spec.optimizer.schedule, spec.optimizer.lr, spec.train.steps)),
       pool_(device != nullptr ? 1 : spec.run.threads), gradient_memory_(device) {
+  attention_library_of(spec, device);
   model_ = std::make_unique<Model>(spec.model, DataShape(*task_), spec.mixer(), parameters_);
   parameters_.allocate(precision_of(spec), device);
   parameters_.initialise(static_cast<std::uint64_t>(spec.seed));
@@ -128,7 +137,8 @@ Trainer::~Trainer() = default;
 void Trainer::profile(bool on) {
   for (const auto& worker : workers_) {
     worker->profile.clear();
-    const Stream stream{precision_of(spec_), on ? &worker->profile : nullptr, false, device_, products_of(spec_)};
+    const Stream stream{precision_of(spec_), on ? &worker->profile : nullptr, false, device_, products_of(spec_),
+                        spec_.train.attention == "cudnn"};
     worker->train = std::make_unique<Tape>(worker->arena, stream, true);
     worker->evaluate = std::make_unique<Tape>(worker->arena, stream, false);
   }

@@ -49,6 +49,10 @@ struct FreeResult {
 
 class DeviceSteps;
 
+/// What train.attention asks of a device (null: the processor), "cuDNN 9.19.0"; empty for our own kernels. UserError where it cannot
+/// be had.
+std::string attention_library_of(const ExperimentSpec& spec, const Device* device);
+
 /// A model in training. A batch is dealt to a fixed number of lanes; a lane works through its rows in micro-batches, in
 /// order, into its own gradient buffer; the buffers are added in the order of the lanes. Threads take lanes, so the bits
 /// do not depend on them; what a pass computes lies in the memory of the thread, which stays in its caches from lane to lane. Means are over all supervised tokens of the batch, exactly.

@@ -277,6 +277,8 @@ results::TrialRecord run_trial(const ExperimentSpec& spec, const TrialSettings& 
     record.message = message;
   };
   try {
+    if (std::string library = attention_library_of(spec, settings.device); !library.empty())
+      record.provenance.emplace_back("device.attention", std::move(library));
     Run run(spec, record, settings);
     run.train();
     run.summarise();

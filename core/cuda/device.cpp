@@ -8,6 +8,7 @@
 #include "core/cuda/devices.h"
 #include "core/cuda/kernels.h"
 #include "core/cuda/products.h"
+#include "core/cuda/sdpa.h"
 #include "core/cuda/status.h"
 
 namespace phasor {
@@ -84,9 +85,13 @@ class CudaDevice : public Device {
     const cudaError_t status = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking);
     if (status != cudaSuccess) cudaFree(scratch_);
     check(status, "queue");
+#ifdef PHASOR_CUDNN
+    sdpa_ = cuda::open_cudnn(no_sdpa_);
+#endif
   }
   ~CudaDevice() override {
     cudaStreamSynchronize(stream_);
+    sdpa_.reset();
     cudaFree(scratch_);
     cudaStreamDestroy(stream_);
   }
@@ -119,9 +124,14 @@ class CudaDevice : public Device {
 
   void run(const void* kernel, const char* name, Dtype dtype, const void* args) override {
     if (!kernels_.has(kernel, dtype)) throw NoKernel(name_, name, dtype);
-    kernels_.run(kernel, dtype, {stream_, &products_, scratch_, scratch_bytes}, args);
+    kernels_.run(kernel, dtype, {stream_, &products_, scratch_, scratch_bytes, sdpa_.get()}, args);
   }
   bool has(const void* kernel, Dtype dtype) const override { return kernels_.has(kernel, dtype); }
+  std::string attention_library(std::string& reason) const override {
+    if (sdpa_ != nullptr) return sdpa_->name();
+    reason = no_sdpa_;
+    return {};
+  }
   void synchronize() override {
     require_no_capture("the queue is waited for");
     check(cudaStreamSynchronize(stream_), "a kernel");
@@ -156,6 +166,8 @@ class CudaDevice : public Device {
   bool capturing_ = false;
   void* scratch_ = nullptr;
   cuda::Products products_;
+  std::unique_ptr<cuda::Sdpa> sdpa_;
+  std::string no_sdpa_ = "this program is built without cuDNN";  // why sdpa_ is null
   cuda::Kernels kernels_;
 };
 

@@ -9,6 +9,7 @@
 namespace phasor::cuda {
 
 class Products;
+class Sdpa;
 
 /// What the host part of a room's cuda.cu gets: the queue that its kernels join, in order.
 struct Queue {
@@ -17,6 +18,7 @@ struct Queue {
   /// Memory for the length of one launch(), e.g. for partial sums; holds nothing at its beginning.
   void* scratch = nullptr;
   std::size_t scratch_bytes = 0;
+  Sdpa* sdpa = nullptr;  // a library's attention; null where there is none; see sdpa.h
 };
 
 constexpr std::size_t sums_bytes = 128 << 10;  // the end of the scratch memory, which start_column_sums takes

@@ -34,6 +34,8 @@ class Device {
   /// Starts a kernel on plain data; see launch(). Throws NoKernel when the device has none for this one.
   virtual void run(const void* kernel, const char* name, Dtype dtype, const void* args) = 0;
   virtual bool has(const void* kernel, Dtype dtype) const = 0;
+  /// What Stream::library_attention asks for, "cuDNN 9.19.0"; empty, and then `reason` says why there is none.
+  virtual std::string attention_library(std::string& reason) const = 0;
 
   /// Waits until the queue is empty. Faults of kernels show here at the latest.
   virtual void synchronize() = 0;

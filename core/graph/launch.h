@@ -82,6 +82,8 @@ struct Stream {
   /// Null: the processor, before launch() returns.
   Device* device = nullptr;
   ProductPrecision products = ProductPrecision::full;
+  /// Attention by the device's library (Device::attention_library) where it can: see attention().
+  bool library_attention = false;
 };
 
 /// Starts a kernel on the device of a stream; waits for it when the stream has a profile.

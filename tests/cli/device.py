@@ -30,6 +30,20 @@ class Device(Case):
         self.phasor("sweep", "axis.json", "--out", "out", code=2)
         self.assertFalse(os.path.exists(self.path("out")))
 
+    def test_cudnn_wants_a_device_and_bf16(self):
+        self.write("cudnn.json", experiment(**{"train.attention": "cudnn", "train.precision": "bf16", "run.device": "auto"}))
+        for words, error in [((), r"train\.attention: cudnn cannot be had: .*processor; expected own$"),
+                             (("--device", "cpu"), r"train\.attention: .*run\.device is cpu: expected cuda there, or own here"),
+                             (("--set", "train.precision=f32"), r"train\.attention: .*train\.precision is f32: expected bf16 there, or own here")]:
+            text = self.phasor("run", "cudnn.json", *words, "--out", "out", code=2)
+            self.assertRegex(text, re.compile(error, re.M))
+            self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_our_own_attention_keeps_the_names_of_trials(self):
+        def name(*words):
+            return re.search(r"^trial (\S+)", self.phasor("run", "base.json", *words, "--out", "out"), re.M).group(1)
+        self.assertEqual(name(), name("--set", "train.attention=own"))
+
     def test_what_may_be_asked_for(self):
         text = self.phasor("run", "base.json", "--device", "gpu", "--out", "out", code=2)
         for word in ["run.device", "gpu", "auto", "cpu", "cuda"]:

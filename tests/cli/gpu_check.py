@@ -101,7 +101,7 @@ class GpuCheck(Case):
         os.makedirs(self.path("build/bin"))
         os.chmod(self.path(self.write("build/bin/mixer_times", text)), stat.S_IRWXU)
         self.assertEqual(self.fake("trains", OFF="1e-7")["mixers"],
-                         ("passed", "captured, with backward: 0.34 to 2.00 times what is published for a GB200"))
+                         ("passed", "captured, with backward: 0.34 to 2.00 times what is published for a GB200; no cuDNN"))
         with open(self.path("out/gpu_check_nvidia_h200_output.txt"), encoding="utf-8") as file:
             output = file.read()
         self.assertIn("gated_delta_rule f32 B8 T1024 H8 D64: forward 1.000 ms, with backward 5.000 ms, captured 3.42 ms   "

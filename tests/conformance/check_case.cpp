@@ -91,9 +91,9 @@ struct Pass {
 
 Pass run_pass(Arena& arena, const OpCase& op, const std::vector<Array>& inputs,
               const std::vector<std::vector<double>>& cotangents, Dtype dtype, bool strided, double seed_gradient,
-              ProductPrecision products = ProductPrecision::full) {
+              ProductPrecision products = ProductPrecision::full, bool library = false) {
   Device* device = arena.device();
-  Tape tape(arena, {dtype, nullptr, false, device, products}, true);
+  Tape tape(arena, {dtype, nullptr, false, device, products, library}, true);
   std::vector<Tensor> leaves;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const CaseInput& input = op.inputs[i];
@@ -273,11 +273,12 @@ namespace {
 
 /// One precision and layout on a device, three passes.
 void check_passes_on(std::vector<std::string>& faults, Arena& arena, const OpCase& op, const Problem& p, Dtype dtype,
-                     bool strided, double tolerance, ProductPrecision products, FunctionRef<void(int)> before_pass) {
+                     bool strided, double tolerance, ProductPrecision products, FunctionRef<void(int)> before_pass,
+                     bool library = false) {
   std::vector<Pass> passes;
   for (int pass = 0; pass < 3; ++pass) {
     before_pass(pass);
-    passes.push_back(run_pass(arena, op, p.inputs, p.cotangents, dtype, strided, pass == 2 ? 0.25 : 0.0, products));
+    passes.push_back(run_pass(arena, op, p.inputs, p.cotangents, dtype, strided, pass == 2 ? 0.25 : 0.0, products, library));
   }
   compare_passes(faults, op, p, fmt::format("{} {}{}", arena.device()->name(), strided ? "strided " : "", name_of(dtype)),
                  tolerance, passes[0], passes[1], passes[2]);
@@ -298,12 +299,12 @@ std::vector<std::string> check_case_on(Device& device, const OpCase& op, Functio
 }
 
 std::vector<std::string> check_case_in_bf16_on(Device& device, const OpCase& op, double tolerance,
-                                               FunctionRef<void(int)> before_pass) {
+                                               FunctionRef<void(int)> before_pass, bool library) {
   std::vector<std::string> faults;
   const Problem p = problem_of(op);
   Arena arena(&device);
   arena.poison(true);
-  check_passes_on(faults, arena, op, p, Dtype::f32, true, tolerance, ProductPrecision::bf16, before_pass);
+  check_passes_on(faults, arena, op, p, Dtype::f32, true, tolerance, ProductPrecision::bf16, before_pass, library);
   return faults;
 }
 

@@ -18,8 +18,8 @@ std::vector<std::string> check_case(const OpCase& op);
 std::vector<std::string> check_case_on(Device& device, const OpCase& op, FunctionRef<void(int)> before_pass);
 
 /// The same in f32 and strided alone, with operands of products rounded to bf16; `tolerance` is relative to the
-/// largest value of an output or a gradient.
+/// largest value of an output or a gradient. `library`: see Stream::library_attention.
 std::vector<std::string> check_case_in_bf16_on(Device& device, const OpCase& op, double tolerance,
-                                               FunctionRef<void(int)> before_pass);
+                                               FunctionRef<void(int)> before_pass, bool library = false);
 
 }  // namespace phasor::ops

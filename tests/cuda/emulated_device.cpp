@@ -149,7 +149,7 @@ void EmulatedDevice::run(const void* kernel, const char* name, Dtype dtype, cons
   running = name;
   ++launches_;
   try {
-    kernels_.run(kernel, dtype, {nullptr, nullptr, scratch_.data(), scratch_.size()}, args);
+    kernels_.run(kernel, dtype, {nullptr, nullptr, scratch_.data(), scratch_.size(), &sdpa_}, args);
   } catch (const InternalError& error) {
     running = nullptr;
     throw InternalError(std::string(name) + ": " + error.what());

@@ -91,6 +91,41 @@ TEST_P(CudaOpsInBf16, IsWithinTwoPercent) {
 INSTANTIATE_TEST_SUITE_P(All, CudaOpsInBf16, testing::ValuesIn(rounded_cases()),
                          [](const testing::TestParamInfo<RoomCase>& at) { return at.param.op.name; });
 
+/// Attention, when a stream asks for a library: only what a library can do goes there, and that in every respect as our own.
+class CudaAttentionByLibrary : public testing::TestWithParam<RoomCase> {};
+
+std::vector<RoomCase> attention_cases_of_the_room() {
+  std::vector<RoomCase> out;
+  for (RoomCase& at : covered_cases())
+    if (at.room == "attention") out.push_back(std::move(at));
+  return out;
+}
+
+bool is_for_a_library(const std::string& name) {
+  if (name == "attention_time_0") return false;
+  for (const char* part : {"_time_", "_width_8", "_width_16", "_width_24", "_width_80", "_width_128"})
+    if (name.find(part) != std::string::npos) return true;
+  return name == "attention_width_256" || name == "attention_large_scores" || name == "attention_grouped_by_eights" ||
+         name == "attention_not_causal" || name == "attention_cross";
+}
+
+TEST_P(CudaAttentionByLibrary, IsWithinTwoPercentWhereItCan) {
+  EmulatedDevice device;
+  const auto orders = [&](int pass) {
+    if (pass == 1) device.leave_open();  // the host has been watched once
+    device.set_order(static_cast<unsigned>(pass));
+  };
+  const std::string& name = GetParam().op.name;
+  for (const std::string& fault :
+       check_case_in_bf16_on(device, GetParam().op, name == "attention_large_scores" ? 1e3 : 0.02, orders, true))
+    ADD_FAILURE() << name << ": " << fault;
+  EXPECT_EQ(device.attention_passes(), is_for_a_library(name) ? 2 * 3 : 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaAttentionByLibrary, testing::ValuesIn(attention_cases_of_the_room()),
+                         [](const testing::TestParamInfo<RoomCase>& at) { return at.param.op.name; });
+
+
 // The gradient of a gate of minus infinity, and of one where a document begins, has no rounding error.
 TEST(CudaGla, NothingComesThroughAClosedGateInBf16) {
   use_one_thread_for_gemm();

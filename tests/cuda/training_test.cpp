@@ -288,6 +288,43 @@ TEST_P(DeviceTraining, AStepThatIsReplayedTakesNoMemoryAndWaitsForNothing) {
   EXPECT_EQ(now->copied_out, out + 1);
 }
 
+std::string by(const std::string& attention, const std::string& capture = "true") {
+  return R"({"train": {"precision": "bf16", "steps": 6, "attention": ")" + attention +
+         R"("}, "run": {"device": "cuda", "capture": )" + capture + "}}";
+}
+
+TEST(DeviceTrial, AttentionByALibraryIsCapturedAndOfOtherBits) {
+  OpenDevice first, second, third;
+  Training own(softmax, by("own"), &first), eager(softmax, by("cudnn", "false"), &second),
+      captured(softmax, by("cudnn"), &third);
+  const auto expected = own.steps(6), one = eager.steps(6), other = captured.steps(6);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(other[i].loss, one[i].loss) << i;
+    EXPECT_LE(apart(one[i].loss, expected[i].loss), 0.02) << i;
+  }
+  EXPECT_EQ(captured.parameters(), eager.parameters());
+  EXPECT_NE(captured.parameters(), own.parameters());
+  EXPECT_EQ(first.attention_passes(), 0);
+  EXPECT_EQ(second.attention_passes(), 6 * 2 * 2) << "steps, layers, passes";
+  EXPECT_EQ(third.attention_passes(), 2 * 2 * 2) << "the first step, and the one that is captured";
+}
+
+TEST(DeviceTrial, AttentionByALibraryIsRefusedWhereItCannotBe) {
+  const auto refused = [](const std::string& more, Device* device, const std::string& with) {
+    try {
+      Training training(softmax, more, device);
+      ADD_FAILURE() << "expected: " << with;
+    } catch (const UserError& error) {
+      EXPECT_NE(std::string(error.what()).find("train.attention"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(with), std::string::npos) << error.what();
+    }
+  };
+  OpenDevice device;
+  refused(by("cudnn"), nullptr, "on the processor");
+  refused(R"({"train": {"attention": "cudnn"}, "run": {"device": "cuda"}})", &device, "train.precision is f32");
+  refused(R"({"train": {"attention": "cudnn", "precision": "bf16"}})", &device, "run.device is cpu");
+}
+
 TEST(DeviceTrial, MoreResultsThanADeviceKeepsAreReadOnTheWay) {
   OpenDevice device;
   const char* const tiny = R"({"model": {"dim": 4, "layers": 1, "mlp": {"width": 4}, "backbone": {"heads": 1, "short_conv": 0}, "encoding": {"name": "nope"}},

@@ -36,6 +36,8 @@ TEST(ExperimentSpec, StorageIsPartOfTheIdentityWhereItRounds) {
   const Trial trial = make_trial(spec);
   EXPECT_EQ(trial.spec.at_path("train.storage")->as_string(), "as_computed");
   EXPECT_EQ(identity(trial.spec, "cpu").at_path("train.storage"), nullptr);
+  EXPECT_EQ(trial.spec.at_path("train.attention")->as_string(), "own");
+  EXPECT_EQ(identity(trial.spec, "cpu").at_path("train.attention"), nullptr);
   Json older = trial.spec;
   older["train"].erase("storage");
   EXPECT_EQ(identity(older, "cpu"), identity(trial.spec, "cpu"));

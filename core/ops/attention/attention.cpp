@@ -39,6 +39,19 @@ double pairs(const AttentionSizes& s) {
   return seen * static_cast<double>(s.batch * s.query_heads());
 }
 
+/// What a library's attention can do, and is asked to.
+bool by_library(const Stream& stream, const AttentionSizes& s, bool plain) {
+  const auto fits = [](std::int64_t width) { return width % 8 == 0 && width <= 256; };
+  return stream.library_attention && stream.device != nullptr && stream.dtype == Dtype::f32 &&
+         stream.products == ProductPrecision::bf16 && plain && s.window == 0 && fits(s.key_width) && fits(s.value_width) &&
+         (!s.causal || s.keys == s.time) && s.batch > 0 && s.time > 0;
+}
+
+/// Memory for `count` elements in bf16.
+Tensor copies_of(Tape& tape, bool wanted, std::int64_t count) {
+  return wanted ? tape.empty({count / 2}, Dtype::f32) : Tensor();
+}
+
 }  // namespace
 
 Tensor attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
@@ -47,10 +60,11 @@ Tensor attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, 
   const Tensor o = tape.output({s.batch, s.time, s.query_heads(), s.value_width}, {&q, &k, &v, &log_decay});
   const Tensor lse = tape.empty({s.batch * s.query_heads(), s.time});
   const Tensor slopes = options.slopes;
-  const bool biased = log_decay || slopes;
+  const bool biased = log_decay || slopes, library = by_library(tape.stream(), s, !biased && !starts);
   {
     const Tensor scratch = tape.empty({s.forward_scratch()});
     const Tensor curve = biased ? tape.empty({s.keys}, Dtype::f64) : Tensor();
+    const Tensor copies = copies_of(tape, library, s.copies());
     launch(tape.stream(), attention_forward,
            {.q = q.view(),
             .k = k.view(),
@@ -62,6 +76,7 @@ Tensor attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, 
             .lse = lse.view(),
             .scratch = scratch.view(),
             .curve = curve.view(),
+            .copies = copies.view(),
             .sizes = s,
             .scale = options.scale,
             .precision = tape.stream().products},
@@ -75,6 +90,7 @@ Tensor attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, 
     const auto dq = t.gradient(q), dk = t.gradient(k), dv = t.gradient(v), dlog_decay = t.gradient(log_decay);
     const Tensor scratch = t.empty({s.backward_scratch()});
     const Tensor curve = biased ? t.empty({2 * s.keys}, Dtype::f64) : Tensor();
+    const Tensor copies = copies_of(t, library, 2 * s.copies());
     launch(t.stream(), attention_backward,
            {.q = q.view(),
             .k = k.view(),
@@ -87,6 +103,7 @@ Tensor attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, 
             .d_o = d_o.view(),
             .scratch = scratch.view(),
             .curve = curve.view(),
+            .copies = copies.view(),
             .dq = dq.tensor.view(),
             .dk = dk.tensor.view(),
             .dv = dv.tensor.view(),

@@ -25,6 +25,10 @@ struct AttentionOptions {
 /// With dO the gradient of o:
 ///     dp_ij = dO_i . v_j,  dz_ij = p_ij (dp_ij - dO_i . o_i),  dv_j = sum_i p_ij dO_i
 ///     dq_i = scale sum_j dz_ij k_j,  dk_j = scale sum_i dz_ij q_i,  dlog_decay_u = sum_{j < u <= i} dz_ij
+/// Where the stream says library_attention, in bf16, a device's library does it if it can: without log_decay, slopes, starts and
+/// window, with widths that are multiples of 8 up to 256 and, when causal, as many keys as queries. It rounds the operands, o, dO
+/// and the results to bf16.
+///
 /// The scores are never held as a whole: both passes go through tiles of them, and only o and the logarithm of every
 /// row's sum are kept (Dao 2023). Keys that a query does not see add exactly nothing, so its output keeps its bits
 /// whatever they hold, as long as they are finite.

@@ -123,6 +123,7 @@ std::vector<OpCase> attention_cases() {
     cases.push_back(make("window_" + std::to_string(window),
                          {.batch = 2, .time = 70, .heads = 2, .key = 4, .value = 4, .window = window}));
   cases.push_back(make("grouped", {.batch = 2, .time = 35, .heads = 2, .group = 3, .key = 12, .value = 10}));
+  cases.push_back(make("grouped_by_eights", {.batch = 2, .time = 35, .heads = 2, .group = 3, .key = 24, .value = 16}));
   cases.push_back(make("one_shared_head", {.batch = 2, .time = 35, .group = 4, .key = 8, .value = 8, .window = 9}));
   cases.push_back(make("not_causal", {.batch = 2, .time = 67, .heads = 2, .key = 8, .value = 8, .causal = false}));
   cases.push_back(make("cross", {.time = 3, .past = 70, .heads = 2, .key = 8, .value = 8, .causal = false}));

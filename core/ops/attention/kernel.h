@@ -30,6 +30,10 @@ struct AttentionSizes {
     const std::int64_t keys_of_tile = columns(key_width) + columns(value_width) + 2 * rows(key_width);
     return whole + keys_of_tile + rows(value_width) + 2 * rows(edge) + edge;
   }
+  /// Elements in bf16 of packed copies for a library: q, k, v, o; of the backward pass also their gradients.
+  constexpr std::int64_t copies() const {
+    return batch * (time * query_heads() + keys * heads) * (key_width + value_width);
+  }
 };
 
 struct AttentionForward {
@@ -40,6 +44,7 @@ struct AttentionForward {
   View o, lse;     // lse: rows [batch * query_heads] of [time]
   View scratch;    // one row of forward_scratch()
   View curve;      // f64 [keys]: scratch, when there is a bias
+  View copies;     // copies() elements in bf16: scratch; present: a library does it (a device only)
   AttentionSizes sizes;
   double scale;
   ProductPrecision precision;  // of a device; the processor computes in full
@@ -49,6 +54,7 @@ struct AttentionBackward {
   View q, k, v, log_decay, slopes, starts, o, lse, d_o;
   View scratch;                                   // one row of backward_scratch()
   View curve;                                     // f64 [2 * keys]
+  View copies;                                    // 2 copies() elements in bf16, as in the forward pass
   View dq, dk, dv, dlog_decay;                    // each absent when not wanted
   bool add_q, add_k, add_v, add_log_decay;        // add to what is there; otherwise overwrite
   AttentionSizes sizes;
