@@ -27,7 +27,7 @@ heavy = {
     "boost/uuid": ["core/base/hash.cpp"],
     "dnnl.h": ["core/ops/gemm.cpp", "experiments/provenance.cpp"],
     "omp.h": ["core/ops/gemm.cpp"],
-    "dlfcn.h": ["core/plugin/loader.cpp", "core/graph/device.cpp"],
+    "dlfcn.h": ["core/plugin/loader.cpp", "core/graph/device.cpp", "core/cuda/cudnn.cpp"],
 }
 libm = re.compile(r"std::(exp|log|log1p|sin|cos|tan|tanh|pow|expm1|sincos)\(")
 

@@ -1,7 +1,9 @@
 // What runs in the emulation elsewhere, on a device: every room's cases, attention by cuDNN, short trainings. Label `gpu`.
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,7 +25,7 @@ class OnDevice : public testing::Test {
     std::string reason;
     device_ = open_cuda(reason);
     if (device_ == nullptr) GTEST_SKIP() << "cuda: " << reason;
-    ops::use_one_thread_for_gemm();
+    use_one_thread_for_gemm();
   }
   std::unique_ptr<Device> device_;
 };
