@@ -33,6 +33,7 @@ struct StateTile {
 
   /// Of a vector of all rows: those of this lane.
   __device__ static void own_rows(const T* vector, T (&to)[R]) {
+    PHASOR_UNROLL
     for (int i = 0; i < own; i += run) {
       const auto pack = *reinterpret_cast<const Pack<T, static_cast<unsigned>(run)>*>(vector + row_at(i));
       for (int j = 0; j < run; ++j) to[i + j] = pack.at[j];
@@ -47,6 +48,7 @@ struct StateTile {
   /// f(x, row, column of the warp) for every element.
   template <class F>
   __device__ void each(F f) {
+    PHASOR_UNROLL
     for (int i = 0; i < own; ++i)
       for (int j = 0; j < lane_columns; ++j) f(x[i][j], row_at(i), first_column() + j);
   }
@@ -56,14 +58,17 @@ struct StateTile {
 
   /// x = decay x + r c^T, the decay one of a row, of a column, or 1.
   __device__ void step_rows(const T (&decay)[R], const T (&r)[R], const T (&c)[lane_columns]) {
+    PHASOR_UNROLL
     for (int i = 0; i < own; ++i)
       for (int j = 0; j < lane_columns; ++j) x[i][j] = decay[i] * x[i][j] + r[i] * c[j];
   }
   __device__ void step_columns(const T (&decay)[lane_columns], const T (&r)[R], const T (&c)[lane_columns]) {
+    PHASOR_UNROLL
     for (int i = 0; i < own; ++i)
       for (int j = 0; j < lane_columns; ++j) x[i][j] = decay[j] * x[i][j] + r[i] * c[j];
   }
   __device__ void add(const T (&r)[R], const T (&c)[lane_columns]) {
+    PHASOR_UNROLL
     for (int i = 0; i < own; ++i)
       for (int j = 0; j < lane_columns; ++j) x[i][j] += r[i] * c[j];
   }
@@ -71,10 +76,12 @@ struct StateTile {
     each([factor](T& value, int, int) { value *= factor; });
   }
   __device__ void scale_rows(const T (&decay)[R]) {
+    PHASOR_UNROLL
     for (int i = 0; i < own; ++i)
       for (int j = 0; j < lane_columns; ++j) x[i][j] *= decay[i];
   }
   __device__ void scale_columns(const T (&decay)[lane_columns]) {
+    PHASOR_UNROLL
     for (int i = 0; i < own; ++i)
       for (int j = 0; j < lane_columns; ++j) x[i][j] *= decay[j];
   }
@@ -82,12 +89,14 @@ struct StateTile {
   /// This lane's part of x^T r.
   __device__ void read(const T (&r)[R], T (&sums)[lane_columns]) const {
     for (int j = 0; j < lane_columns; ++j) sums[j] = x[0][j] * r[0];
+    PHASOR_UNROLL
     for (int i = 1; i < own; ++i)
       for (int j = 0; j < lane_columns; ++j) sums[j] += x[i][j] * r[i];
   }
   /// This lane's part of the sums of x (.) other over the rows.
   __device__ void read(const StateTile& other, T (&sums)[lane_columns]) const {
     for (int j = 0; j < lane_columns; ++j) sums[j] = T(0);
+    PHASOR_UNROLL
     for (int i = 0; i < own; ++i)
       for (int j = 0; j < lane_columns; ++j) sums[j] += x[i][j] * other.x[i][j];
   }
