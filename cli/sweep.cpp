@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fmt/format.h>
 #include <numeric>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "core/base/progress.h"
 #include "core/base/text.h"
 #include "core/cuda/devices.h"
+#include "results/other_format.h"
 #include "sweeps/base_change.h"
 #include "sweeps/expand.h"
 #include "sweeps/folder.h"
@@ -86,6 +88,12 @@ std::string estimate(const sweeps::FolderState& state, std::int64_t trials, cons
                      side_by_side(options), state.seconds.size());
 }
 
+/// What another version wrote is no damage.
+void refuse_other_formats(const sweeps::FolderState& state, const std::string& folder) {
+  for (const results::Damaged& damaged : state.damaged)
+    results::refuse_other_format(folder, std::filesystem::path(damaged.file).stem().string());
+}
+
 void print_folder(const sweeps::FolderState& state, const std::string& folder) {
   for (const results::Damaged& damaged : state.damaged) {
     fmt::print("damaged          {}: {}; that trial runs again\n", damaged.file, damaged.reason);
@@ -103,6 +111,7 @@ void print_folder(const sweeps::FolderState& state, const std::string& folder) {
 void show_plan(const Phases& phases, const sweeps::RunnerOptions& options, bool on_slurm) {
   const std::int64_t wanted = phases.to_run();
   print_product(phases);
+  refuse_other_formats(phases.state(), options.folder);
   print_folder(phases.state(), options.folder);
   fmt::print("done {}   to run {}{}\n", phases.trials() - wanted, wanted,
              on_slurm ? "" : estimate(phases.state(), wanted, options));
@@ -206,6 +215,7 @@ int sweep(const Arguments& arguments) {
   Phases phases(std::move(loaded), chosen, plugins.registry);
   fmt::print("{} -> {}   {} trials, {} done{}\n", phases.sweep().spec.name, folder, phases.trials(),
              phases.trials() - phases.to_run(), on_slurm ? "" : ", " + side_by_side(chosen));
+  refuse_other_formats(phases.state(), folder);
   print_folder(phases.state(), folder);
   std::fflush(stdout);
   if (on_slurm) return submit(phases, chosen, wishes, false);

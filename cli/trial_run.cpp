@@ -21,6 +21,7 @@
 #include "experiments/trainer.h"
 #include "experiments/trial.h"
 #include "results/files.h"
+#include "results/other_format.h"
 #include "results/store.h"
 #include "sweeps/folder.h"
 #include "sweeps/lease.h"
@@ -101,9 +102,17 @@ results::TrialRecord train(const TrialRun& run, const std::string& command, cons
   return run_trial(spec, {command, watch, run.stop, warn, run.folder, device});
 }
 
+bool has_result(const std::string& folder, const std::string& id) {
+  return results::has(folder, id) && !results::is_failure(results::load(folder + "/" + id + ".h5").status);
+}
+
 /// Stores the record. A trial of a sweep is stored once: by the runner that holds its lease, and only if nobody has done it.
 int store(const TrialRun& run, const results::TrialRecord& record, const ExperimentSpec& spec) {
   if (!run.lease) {
+    if (results::is_failure(record.status) && has_result(run.folder, record.id)) {
+      fmt::print(run.out, "{}: {}; the result that {}/{}.h5 holds stays\n", to_text(record.status), record.message, run.folder, record.id);
+      return exit_code::failed;
+    }
     results::save(record, run.folder);
   } else if (!sweeps::holds_lease(run.folder, record.id, *run.lease)) {
     throw UserError("the result of " + record.id + " is not stored: another runner has taken the trial over meanwhile");
@@ -171,6 +180,7 @@ int carry_out(const TrialRun& run, const Registry& registry) {
     fmt::print(run.out, "there is a record of it already; --force runs it again\n");
     return print_record(run.out, results::load(run.folder + "/" + trial.id + ".h5"), run.folder);
   }
+  results::refuse_other_format(run.folder, trial.id);
   if (spec.run.device != "cpu") fmt::print(run.out, "device {}\n", place.text);
   if (run.force) remove_checkpoint(run.folder, trial.id);
   std::fflush(run.out);

@@ -116,6 +116,22 @@ int name_new(const std::string& aside, const std::string& target) {
   return ::renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
 }
 
+/// Records, checkpoints, manifests and experiments are not to be lost to a slip in `--out`: a table or a page replaces no
+/// HDF5 and no JSON file.
+void refuse_other_kind(const std::string& path, std::string_view bytes) {
+  constexpr std::string_view hdf5 = "\x89HDF";
+  const auto first = [](std::string_view text) {
+    const std::size_t at = text.find_first_not_of(" \t\r\n");
+    return at == std::string_view::npos ? '\0' : text[at];
+  };
+  const auto is_json = [&](std::string_view text) { return path.ends_with(".json") && (first(text) == '{' || first(text) == '['); };
+  const std::string before = read_file(path);
+  const char* kind = before.starts_with(hdf5) && !bytes.starts_with(hdf5) ? "an HDF5 file, as records and checkpoints are"
+                     : is_json(before) && !is_json(bytes)                 ? "a JSON file, as experiments and sweeps are"
+                                                                          : nullptr;
+  if (kind != nullptr) throw UserError(path + ": is " + kind + ", and is not replaced by something else; name another file");
+}
+
 }  // namespace
 
 std::string read_file(const std::string& path) {
@@ -136,7 +152,9 @@ std::string read_file(const std::string& path) {
 
 void write_named(const std::string& path, std::string_view bytes) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) {
+  const bool there = ::stat(path.c_str(), &status) == 0;
+  if (there && S_ISREG(status.st_mode)) refuse_other_kind(path, bytes);
+  if (!there || S_ISREG(status.st_mode)) {
     const std::size_t slash = path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
     const std::string name = path.substr(slash == std::string::npos ? 0 : slash + 1);

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "results/files.h"
+#include "results/other_format.h"
 
 namespace phasor::results {
 namespace {
@@ -152,6 +153,20 @@ void write_manifest(const Manifest& manifest, const std::string& folder) {
   if (confirms) json["awaiting"] = manifest.awaiting;
   json["trials"] = std::move(trials);
   write_whole(folder, "sweep.json", "sweep.json", json.pretty() + "\n");
+}
+
+void refuse_other_manifest(const std::string& folder) {
+  const std::string file = folder + "/sweep.json";
+  std::int64_t format = format_version;
+  try {
+    const Json json = parse_json(read_file(file), file);
+    const Source source(file);
+    format = source.integer(source.member(json, "file", "format"), "format");
+  } catch (const UserError&) {  // damaged, or none
+  }
+  if (format > format_version)
+    throw UserError(file + ": format " + std::to_string(format) + ", this program writes format " + std::to_string(format_version) +
+                    "; it is not replaced, use the phasor that wrote it or another folder");
 }
 
 Manifest read_manifest(const std::string& folder) {

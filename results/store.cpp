@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/spec/strict_json.h"
 #include "results/files.h"
+#include "results/other_format.h"
 #include "results/h5.h"
 
 namespace phasor::results {
@@ -220,6 +221,21 @@ TrialRecord read_record(const h5::Reader& file) {
   record.summary = take_pairs("summary", file.strings("summary/name"), file.doubles("summary/value"));
   record.provenance = take_pairs("provenance", file.strings("provenance/name"), file.strings("provenance/value"));
   return record;
+}
+
+void refuse_other_format(const std::string& folder, const std::string& id) {
+  const std::string file = folder + "/" + id + ".h5";
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return;
+  std::int64_t format = format_version;
+  try {
+    const h5::Reader reader(read_file(file));
+    if (reader.has_attribute("format")) format = reader.integer_attribute("format");
+  } catch (const h5::Failure&) {  // damaged
+  }
+  if (format != format_version)
+    throw UserError(file + ": a record of format " + std::to_string(format) + ", this program writes format " +
+                    std::to_string(format_version) + "; it is not replaced, use the phasor that wrote it or another folder");
 }
 
 void save(const TrialRecord& record, const std::string& folder) {

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "experiments/spec.h"
+#include "results/other_format.h"
 
 namespace phasor::sweeps {
 
@@ -63,6 +64,7 @@ std::string text_of(const Json* value) { return value == nullptr ? "absent" : va
 
 void require_same_base(const std::string& folder, const Sweep& sweep, const Registry& registry) {
   if (!std::filesystem::exists(folder + "/sweep.json")) return;
+  results::refuse_other_manifest(folder);
   Json before;
   try {
     before = results::read_manifest(folder).base;

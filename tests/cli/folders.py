@@ -33,6 +33,50 @@ class Folders(Case):
         self.assertTrue(all(os.path.exists(self.path(t["log"])) for t in found["troubles"]))
         self.assertEqual(self.listing(), before, "it writes nothing")
 
+    def kept(self, path, *arguments, code=2):
+        """What the command said; the file is what it was."""
+        with open(self.path(path), "rb") as file:
+            before = file.read()
+        text = self.phasor(*arguments, code=code)
+        with open(self.path(path), "rb") as file:
+            self.assertEqual(file.read(), before, path)
+        return text
+
+    def test_outputs_replace_no_records_and_no_experiments(self):
+        self.make()
+        record = "out/" + sorted(self.records())[0]
+        for format in ["csv", "markdown", "latex"]:
+            self.assertIn("is an HDF5 file", self.kept(record, "table", "out", "--format", format, "--out", record))
+        self.assertIn("is an HDF5 file", self.kept(record, "report", "out", "--out", record))
+        self.assertIn("is a JSON file", self.kept("out/sweep.json", "report", "out", "--out", "out/sweep.json"))
+        self.assertIn("is a JSON file", self.kept("base.json", "table", "out", "--format", "csv", "--out", "base.json"))
+        self.phasor("table", "out", "--format", "csv", "--out", "t.csv")
+        self.phasor("table", "out", "--format", "csv", "--out", "t.csv")
+
+    def test_what_a_later_version_wrote_is_not_replaced(self):
+        self.make()
+        record = "out/" + sorted(self.records())[0]
+        with h5py.File(self.path(record), "r+") as file:
+            file.attrs.modify("format", file.attrs["format"] + 1)
+        self.assertIn("it is not replaced", self.kept(record, "sweep", "sweep.json", "--out", "out"))
+        self.phasor("run", "base.json", "--out", "alone")
+        alone, = (name for name in os.listdir(self.path("alone")) if name.endswith(".h5"))
+        with h5py.File(self.path("alone/" + alone), "r+") as file:
+            file.attrs.modify("format", file.attrs["format"] + 1)
+        self.assertIn("it is not replaced", self.kept("alone/" + alone, "run", "base.json", "--out", "alone"))
+        with open(self.path("out/sweep.json")) as file:
+            manifest = json.load(file)
+        manifest["format"] = 99
+        self.write("out/sweep.json", manifest)
+        self.assertIn("format 99", self.kept("out/sweep.json", "sweep", "sweep.json", "--out", "out"))
+
+    def test_a_failure_does_not_replace_a_result(self):
+        self.write("base.json", experiment(**{"model.dim": 512, "train.steps": 1}))
+        self.phasor("run", "base.json", "--out", "alone")
+        record, = (name for name in os.listdir(self.path("alone")) if name.endswith(".h5"))
+        text = self.kept("alone/" + record, "run", "base.json", "--out", "alone", "--force", "--memory-mb", "10", code=1)
+        self.assertIn("stays", text)
+
     def test_status_counts_what_is_not_there(self):
         self.make()
         names = sorted(self.records())
