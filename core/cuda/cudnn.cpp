@@ -37,13 +37,21 @@ void Library::check(cudnnStatus_t status, const char* what) const {
   if (status != CUDNN_STATUS_SUCCESS) throw UserError(std::string("cuda: cuDNN: ") + what + ": " + reason(status));
 }
 
-const Library* open(std::string& reason) {
-  static Library library{};
+namespace {
+
+struct Found {
+  Library library{};
+  std::string reason;  // why there is none; empty: there is one
+};
+
+Found find_library() {
+  Found found;
+  Library& library = found.library;
   void* const file = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
   if (file == nullptr) {
     const char* const text = dlerror();
-    reason = "cuDNN 9 cannot be loaded: " + std::string(text != nullptr ? text : "libcudnn.so.9");
-    return nullptr;
+    found.reason = "cuDNN 9 cannot be loaded: " + std::string(text != nullptr ? text : "libcudnn.so.9");
+    return found;
   }
   const bool whole = find(file, "cudnnGetVersion", library.version) &&
                      find(file, "cudnnGetErrorString", library.error_text) &&
@@ -56,9 +64,18 @@ const Library* open(std::string& reason) {
                      find(file, "cudnnBackendGetAttribute", library.get_attribute) &&
                      find(file, "cudnnBackendFinalize", library.finalize) &&
                      find(file, "cudnnBackendExecute", library.execute);
-  if (whole && library.version() >= oldest) return &library;
-  reason = "cuDNN " + (whole ? text_of(library.version()) : std::string("of an unknown version")) +
-           " was found, " + text_of(oldest) + " or a later 9 is expected";
+  if (!whole || library.version() < oldest)
+    found.reason = "cuDNN " + (whole ? text_of(library.version()) : std::string("of an unknown version")) +
+                   " was found, " + text_of(oldest) + " or a later 9 is expected";
+  return found;
+}
+
+}  // namespace
+
+const Library* open(std::string& reason) {
+  static const Found found = find_library();
+  if (found.reason.empty()) return &found.library;
+  reason = found.reason;
   return nullptr;
 }
 
