@@ -39,6 +39,14 @@ class Export(Case):
         self.phasor("export", checkpoint, "--weights", "w.safetensors")
         return read(self.path("w.safetensors"))
 
+    def test_it_does_not_replace_what_it_reads(self):
+        checkpoint = self.trained()
+        with open(self.path(checkpoint), "rb") as file:
+            before = file.read()
+        self.assertIn("is an HDF5 file", self.phasor("export", checkpoint, "--weights", checkpoint, code=2))
+        with open(self.path(checkpoint), "rb") as file:
+            self.assertEqual(file.read(), before)
+
     def test_names_shapes_and_values(self):
         checkpoint = self.trained()
         weights, metadata = self.exported(checkpoint)
