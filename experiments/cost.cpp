@@ -8,7 +8,6 @@
 
 #include "core/graph/accumulate.h"
 #include "core/ops/cross_entropy/cross_entropy.h"
-#include "core/ops/gather_rows/gather_rows.h"
 #include "core/ops/gemm.h"
 #include "experiments/data.h"
 #include "experiments/order.h"
@@ -41,8 +40,7 @@ DryPass walk(const Model& model, const Task& task, const Slice& slice, std::int6
     const std::int64_t tokens = task.tokens(slice), capacity = rows * task.max_targets(slice);
     const std::vector<Tensor> ids(static_cast<std::size_t>(task.streams()), zeros({rows, tokens}));
     const Tensor starts = task.packs() ? zeros({rows, tokens}) : Tensor();
-    const Tensor hidden = model.hidden(tape, ids, {0, true, starts, DropoutKey{}});
-    const Tensor logits = model.head(tape, ops::gather_rows(tape, hidden, zeros({capacity})));
+    const Tensor logits = model.logits(tape, ids, {0, true, starts, DropoutKey{}}, zeros({capacity}));
     const Tensor losses = ops::cross_entropy(tape, logits, zeros({capacity}));
     pass.forward_flops = pass.both.total().flops;
     tape.backward(std::array{std::pair{losses, tape.empty(losses.shape())}});

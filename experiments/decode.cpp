@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "core/ops/argmax/argmax.h"
-#include "core/ops/gather_rows/gather_rows.h"
 #include "experiments/order.h"
 #include "experiments/trainer.h"
 
@@ -98,10 +97,9 @@ Tensor some_tokens(Tape& tape, std::int64_t first_row, std::int64_t rows, std::i
 Tensor likely_next(Tape& tape, const Model& model, std::int64_t streams, const Tensor& ids, std::int64_t offset, std::vector<State>& states) {
   const std::int64_t rows = ids.size(0), time = ids.size(1);
   const std::vector<Tensor> all(static_cast<std::size_t>(streams), ids);
-  const Tensor hidden = model.hidden(tape, all, {offset, false}, &states);
   const Tensor last = tape.empty({rows}, Dtype::i32);
   for (std::int64_t r = 0; r < rows; ++r) last.as<std::int32_t>()[r] = static_cast<std::int32_t>(r * time + time - 1);
-  return ops::argmax(tape, model.head(tape, ops::gather_rows(tape, hidden, last)));
+  return ops::argmax(tape, model.logits(tape, all, {offset, false}, last, &states));
 }
 
 /// As tokens: classes are some of them.

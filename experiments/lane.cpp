@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/ops/cross_entropy/cross_entropy.h"
-#include "core/ops/gather_rows/gather_rows.h"
 
 namespace phasor {
 
@@ -37,8 +36,7 @@ void fill_micro_batch(const MicroBatch& to, const Rows& rows, std::int64_t first
 }
 
 Tensor losses_of(Tape& tape, const Model& model, const MicroBatch& batch, const SequenceContext& context, Tensor* correct) {
-  const Tensor hidden = model.hidden(tape, batch.ids, context);
-  return ops::cross_entropy(tape, model.head(tape, ops::gather_rows(tape, hidden, batch.index)), batch.targets, correct);
+  return ops::cross_entropy(tape, model.logits(tape, batch.ids, context, batch.index), batch.targets, correct);
 }
 
 }  // namespace phasor

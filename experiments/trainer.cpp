@@ -7,7 +7,6 @@
 #include "core/graph/accumulate.h"
 #include "core/graph/transfer.h"
 #include "core/ops/argmax/argmax.h"
-#include "core/ops/gather_rows/gather_rows.h"
 #include "experiments/device_steps.h"
 
 namespace phasor {
@@ -365,10 +364,10 @@ SliceResult Trainer::evaluate(const EvaluationData& data) {
 /// The class that is most likely after the last of these tokens, for every row.
 std::vector<std::int32_t> Trainer::predict(Tape& tape, const Tensor& ids, std::int64_t offset, std::vector<State>& states) const {
   const std::int64_t rows = ids.size(0), time = ids.size(1);
-  const Tensor hidden = model_->hidden(tape, loaded(tape, ids), {offset, false, {}, {}}, &states);
   const Tensor last(host(tape), Dtype::i32, {rows});
   for (std::int64_t r = 0; r < rows; ++r) last.as<std::int32_t>()[r] = static_cast<std::int32_t>(r * time + time - 1);
-  const Tensor logits = model_->head(tape, ops::gather_rows(tape, hidden, loaded(tape, last)));
+  const Tensor read = loaded(tape, ids);
+  const Tensor logits = model_->logits(tape, std::span(&read, 1), {offset, false, {}, {}}, loaded(tape, last), &states);
   const Tensor best = fetched(device_, ops::argmax(tape, logits), staging_);
   return {best.as<std::int32_t>(), best.as<std::int32_t>() + rows};
 }

@@ -9,6 +9,7 @@
 #include "core/ops/dropout/dropout.h"
 #include "core/ops/elementwise/elementwise.h"
 #include "core/ops/embedding/embedding.h"
+#include "core/ops/gather_rows/gather_rows.h"
 #include "core/ops/layer_norm/layer_norm.h"
 #include "core/ops/linear/linear.h"
 #include "core/ops/rms_norm/rms_norm.h"
@@ -278,7 +279,8 @@ Tensor Model::decoded(Tape& tape, const Tensor& x) const {
   return y;
 }
 
-Tensor Model::hidden(Tape& tape, std::span<const Tensor> ids, const SequenceContext& context, std::vector<State>* states) const {
+/// What the last layer's MLP reads, [batch, time, dim].
+Tensor Model::mixed(Tape& tape, std::span<const Tensor> ids, const SequenceContext& context, std::vector<State>* states) const {
   PHASOR_CHECK(states == nullptr || states->size() == layers_.size(), "one state per layer");
   PHASOR_CHECK(decoder_.empty() || (states == nullptr && !context.starts), "rows that are read at their last position come whole");
   const auto enter = [&](std::int64_t layer) {
@@ -288,12 +290,29 @@ Tensor Model::hidden(Tape& tape, std::span<const Tensor> ids, const SequenceCont
   Tensor x = embedded(tape, ids, context, states == nullptr ? nullptr : &states->front());
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = *layers_[i];
+    if (i > 0) x = after_mlp(tape, x, layers_[i - 1]->mlp);
     enter(static_cast<std::int64_t>(i));
     State* state = states == nullptr ? nullptr : &(*states)[i];
     x = ops::add(tape, x, layer.mixer->forward(tape, normed(tape, x, layer.attn_norm), *layer.encoding, context, state));
-    x = after_mlp(tape, x, layer.mlp);
   }
-  return normed(tape, decoded(tape, x), norm_);
+  return x;
+}
+
+/// What the head reads, from what the last layer's MLP reads; [rows.., dim], without a decoder each row by itself.
+Tensor Model::finished(Tape& tape, const Tensor& x) const {
+  return normed(tape, decoded(tape, after_mlp(tape, x, layers_.back()->mlp)), norm_);
+}
+
+Tensor Model::hidden(Tape& tape, std::span<const Tensor> ids, const SequenceContext& context, std::vector<State>* states) const {
+  return finished(tape, mixed(tape, ids, context, states));
+}
+
+Tensor Model::logits(Tape& tape, std::span<const Tensor> ids, const SequenceContext& context, const Tensor& index, std::vector<State>* states) const {
+  Tensor x = mixed(tape, ids, context, states);
+  if (decoder_.empty()) x = ops::gather_rows(tape, x, index);
+  x = finished(tape, x);
+  if (!decoder_.empty()) x = ops::gather_rows(tape, x, index);
+  return head(tape, x);
 }
 
 Tensor Model::head(Tape& tape, const Tensor& hidden) const {

@@ -97,8 +97,12 @@ class Model {
   Tensor hidden(Tape& tape, const Tensor& ids, const SequenceContext& context, std::vector<State>* states = nullptr) const {
     return hidden(tape, std::span(&ids, 1), context, states);
   }
-  /// [rows.., dim] -> logits [rows.., classes]. Called at scored positions only when training.
+  /// [rows.., dim] -> logits [rows.., classes].
   Tensor head(Tape&, const Tensor& hidden) const;
+  /// Logits [count, classes] at some positions of the rows: what head(hidden()) has there. `index`: i32 [count], counted over
+  /// batch and time; below 0 a row that stands for no position. The layers up to the last mixer see every position; what
+  /// follows it treats each position by itself and runs at these alone.
+  Tensor logits(Tape&, std::span<const Tensor> ids, const SequenceContext&, const Tensor& index, std::vector<State>* states = nullptr) const;
 
   std::int64_t layers() const { return static_cast<std::int64_t>(layers_.size()); }
 
@@ -125,6 +129,8 @@ class Model {
   Tensor after_mlp(Tape&, const Tensor& x, const Mlp&) const;
   Tensor decoded(Tape&, const Tensor& x) const;
   Tensor embedded(Tape&, std::span<const Tensor> ids, const SequenceContext&, State*) const;
+  Tensor mixed(Tape&, std::span<const Tensor> ids, const SequenceContext&, std::vector<State>*) const;
+  Tensor finished(Tape&, const Tensor& x) const;
 
   ModelOptions options_;
   std::unique_ptr<Encoding> embedding_encoding_;  // only when the encoding acts on embeddings

@@ -8,6 +8,7 @@
 
 #include "core/base/blame.h"
 #include "core/graph/accumulate.h"
+#include "core/ops/gather_rows/gather_rows.h"
 #include "core/optim/sgd.h"
 #include "experiments/cost.h"
 #include "experiments/trainer.h"
@@ -41,6 +42,36 @@ class Built {
     const std::vector<double> all = values(name);
     for (const double x : all) square += x * x;
     return std::sqrt(square / static_cast<double>(all.size()));
+  }
+  struct Pass {
+    std::vector<double> logits, gradients;
+  };
+  /// At some positions of two rows, and the gradients of the sum of all logits weighted by their place. `alone`: by
+  /// Model::logits; otherwise of every position, of which these are taken.
+  Pass at(const std::vector<std::int32_t>& ids, const std::vector<std::int32_t>& positions, bool alone) {
+    const Tensor gradients(arena_, Dtype::f64, {store_.flat_size()});
+    zero(gradients);
+    Tape tape(arena_, {Dtype::f64, nullptr}, true, gradients);
+    const auto integers = [&](Shape shape, const std::vector<std::int32_t>& values) {
+      const Tensor out = tape.empty(shape, Dtype::i32);
+      std::copy(values.begin(), values.end(), out.as<std::int32_t>());
+      return out;
+    };
+    const Tensor tokens = integers({2, static_cast<std::int64_t>(ids.size()) / 2}, ids);
+    const Tensor index = integers({static_cast<std::int64_t>(positions.size())}, positions);
+    const Tensor out = alone ? model_->logits(tape, std::span(&tokens, 1), {0, true}, index)
+                             : ops::gather_rows(tape, model_->head(tape, model_->hidden(tape, tokens, {0, true})), index);
+    Pass pass;
+    const Tensor seed = tape.empty(out.shape());
+    for (std::int64_t r = 0; r < out.rows(); ++r)
+      for (std::int64_t c = 0; c < out.width(); ++c) {
+        const bool there = positions[static_cast<std::size_t>(r)] >= 0;
+        pass.logits.push_back(there ? out.as<double>()[r * out.row_stride() + c] : 0.0);
+        seed.as<double>()[r * seed.row_stride() + c] = there ? 0.1 + 0.3 * static_cast<double>(r) - 0.2 * static_cast<double>(c) : 0.0;
+      }
+    tape.backward(std::array{std::pair{out, seed}});
+    pass.gradients = {gradients.as<double>(), gradients.as<double>() + gradients.size()};
+    return pass;
   }
   /// Logits of the last position.
   std::vector<double> logits(const std::vector<std::vector<std::int32_t>>& ids, const SequenceContext& context = {}) {
@@ -127,6 +158,24 @@ TEST(ModelOptions, MlpKinds) {
   EXPECT_NE(silent.logits({{1, 2, 3}}), plain.logits({{1, 2, 3}}));
   for (const char* name : {"layers.0.mlp_norm.weight", "layers.1.mlp_norm.weight"}) zero(silent.store().value(*silent.store().find(name)));
   EXPECT_EQ(silent.logits({{1, 2, 3}}), plain.logits({{1, 2, 3}}));
+}
+
+TEST(Model, WhatFollowsTheLastMixerRunsWhereItIsAskedFor) {
+  // Row 1's last position, one position twice, nothing, row 0's first.
+  const std::vector<std::int32_t> ids = {1, 5, 3, 2, 0, 7, 4, 4, 6, 11}, positions = {9, 3, -1, 3, 0};
+  for (const char* patch :
+       {"{}", R"({"model": {"layers": 1, "mlp": {"kind": "gelu", "width": null}}})", R"({"model": {"mlp": {"kind": "identity"}}})",
+        R"({"model": {"mlp": {"kind": "none"}, "tie_head": true}})", R"({"model": {"norm": "layer", "embedding": {"kind": "sphere"}}})"}) {
+    Built built(patch);
+    const Built::Pass all = built.at(ids, positions, false), alone = built.at(ids, positions, true);
+    double largest = 0.0;
+    for (std::size_t i = 0; i < all.logits.size(); ++i) EXPECT_NEAR(alone.logits[i], all.logits[i], 1e-12) << patch << " logit " << i;
+    for (std::size_t i = 0; i < all.gradients.size(); ++i) {
+      EXPECT_NEAR(alone.gradients[i], all.gradients[i], 1e-12) << patch << " gradient " << i;
+      largest = std::max(largest, std::abs(all.gradients[i]));
+    }
+    EXPECT_GT(largest, 0.1) << patch;
+  }
 }
 
 TEST(ModelOptions, ScaledStart) {

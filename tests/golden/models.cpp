@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 #include "core/nn/model.h"
 #include "core/ops/cross_entropy/cross_entropy.h"
-#include "core/ops/gather_rows/gather_rows.h"
 #include "tests/golden/pass.h"
 #include "tests/golden/plugins.h"
 #include "tests/golden/units.h"
@@ -80,7 +79,7 @@ std::vector<Results> run_model(const GoldenFile& file, const Stream& stream) {
   return {pass.finish()};
 }
 
-/// Some rows of the batch as a training step sees them: the head and the loss only at scored positions, gathered into a
+/// Some rows of the batch as a training step sees them: what follows the last mixer only at scored positions, gathered into a
 /// buffer of fixed capacity whose unused places are padding.
 struct Part {
   std::vector<std::int32_t> ids, index, labels;  // index: of the position in the part, row-major; -1 = padding
@@ -116,9 +115,9 @@ Tensor integers(Tape& tape, Shape shape, const std::vector<std::int32_t>& values
 /// Forward and backward of one part; its gradients are added to what is there, its losses to the sums of its rows.
 void run_part(const Model& model, Tape& tape, const Part& part, double cotangent, std::vector<double>& row_sums) {
   const auto capacity = static_cast<std::int64_t>(part.index.size());
-  const Tensor hidden = model.hidden(tape, integers(tape, {part.rows, part.time}, part.ids), {0, true});
-  const Tensor scored = ops::gather_rows(tape, hidden, integers(tape, {capacity}, part.index));
-  const Tensor losses = ops::cross_entropy(tape, model.head(tape, scored), integers(tape, {capacity}, part.labels));
+  const Tensor ids = integers(tape, {part.rows, part.time}, part.ids);
+  const Tensor logits = model.logits(tape, std::span(&ids, 1), {0, true}, integers(tape, {capacity}, part.index));
+  const Tensor losses = ops::cross_entropy(tape, logits, integers(tape, {capacity}, part.labels));
   const std::vector<double> values = read(tape.stream(), losses).values;
   for (std::size_t i = 0; i < part.row.size(); ++i) row_sums[part.row[i]] += values[i];
 
