@@ -10,8 +10,10 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/function_ref.h"
 #include "core/graph/transfer.h"
 #include "core/ops/gemm.h"
+#include "core/ops/delta_rule/delta_rule.h"
 #include "core/ops/gla/gla.h"
 #include "tests/conformance/all_cases.h"
 #include "tests/conformance/check_case.h"
@@ -126,33 +128,60 @@ INSTANTIATE_TEST_SUITE_P(All, CudaAttentionByLibrary, testing::ValuesIn(attentio
                          [](const testing::TestParamInfo<RoomCase>& at) { return at.param.op.name; });
 
 
+/// A pass in bf16 over 70 steps of one head of width 8, with a document that begins at 50 and gates of which some are closed.
+struct GatedPass {
+  static constexpr std::int64_t time = 70, begin = 50, width = 8;
+  EmulatedDevice device;
+  Arena arena{&device}, host;
+  Tape tape{arena, {Dtype::f32, nullptr, false, &device, ProductPrecision::bf16}, true};
+  Tensor starts;
+
+  GatedPass() {
+    use_one_thread_for_gemm();
+    const Tensor from(host, Dtype::i32, {1, time});
+    for (std::int64_t t = 0; t < time; ++t) from.as<std::int32_t>()[t] = t < begin ? 0 : begin;
+    starts = tape.empty({1, time}, Dtype::i32);
+    put(&device, from, starts);
+  }
+  Tensor input(const Shape& shape, FunctionRef<float(std::int64_t)> value) {
+    const Tensor from(host, Dtype::f32, shape), to = tape.empty(shape);
+    for (std::int64_t i = 0; i < shape.size(); ++i) from.as<float>()[i] = value(i);
+    put(&device, from, to);
+    return tape.variable(to);
+  }
+  Tensor waves(int seed) {
+    return input({1, time, 1, width}, [seed](std::int64_t i) { return std::sin(static_cast<float>(i * seed)); });
+  }
+  /// The gradient at `gates`, which are minus infinity where `closed`; nothing comes through those, through the first step of
+  /// a document and the first of all.
+  void expect_zeros(const Tensor& o, const Tensor& seed, const Tensor& gates, FunctionRef<bool(std::int64_t)> closed) {
+    const std::pair<Tensor, Tensor> start{o, seed};
+    tape.backward({&start, 1});
+    const Tensor gradient = fetched(&device, tape.leaf_gradient(gates), host);
+    const std::int64_t per_step = gradient.size() / time;
+    for (std::int64_t i = 0; i < gradient.size(); ++i)
+      EXPECT_EQ(gradient.as<float>()[i] == 0.0f, closed(i) || i / per_step == begin || i / per_step == 0) << i;
+  }
+};
+
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+
 // The gradient of a gate of minus infinity, and of one where a document begins, has no rounding error.
 TEST(CudaGla, NothingComesThroughAClosedGateInBf16) {
-  use_one_thread_for_gemm();
-  EmulatedDevice device;
-  Arena arena(&device), host;
-  Tape tape(arena, {Dtype::f32, nullptr, false, &device, ProductPrecision::bf16}, true);
-  const Shape shape{1, 70, 1, 8};
-  const auto input = [&](int seed) {
-    const Tensor x(host, Dtype::f32, shape), to = tape.empty(shape);
-    for (std::int64_t i = 0; i < shape.size(); ++i) x.as<float>()[i] = std::sin(static_cast<float>(i * seed));
-    put(&device, x, to);
-    return tape.variable(to);
-  };
-  const Tensor q = input(3), k = input(5), v = input(7);
-  const Tensor gates(host, Dtype::f32, shape), starts(host, Dtype::i32, {1, 70});
-  const auto closed = [](std::int64_t i) { return i / 8 == 50 || i % 9 == 4; };
-  for (std::int64_t i = 0; i < shape.size(); ++i)
-    gates.as<float>()[i] = closed(i) && i / 8 != 50 ? -std::numeric_limits<float>::infinity() : -0.1f;
-  for (int t = 0; t < 70; ++t) starts.as<std::int32_t>()[t] = t < 50 ? 0 : 50;
-  const Tensor gate = tape.empty(shape), first = tape.empty({1, 70}, Dtype::i32);
-  put(&device, gates, gate);
-  put(&device, starts, first);
-  const Tensor log_gate = tape.variable(gate), o = gla(tape, q, k, v, log_gate, 1.0, {}, false, 0, first).o;
-  const std::pair<Tensor, Tensor> seed{o, v};
-  tape.backward({&seed, 1});
-  const Tensor gradient = fetched(&device, tape.leaf_gradient(log_gate), host);
-  for (std::int64_t i = 0; i < shape.size(); ++i) EXPECT_EQ(gradient.as<float>()[i] == 0.0f, closed(i) || i < 8) << i;
+  GatedPass pass;
+  const auto closed = [](std::int64_t i) { return i / GatedPass::width != GatedPass::begin && i % 9 == 4; };
+  const Tensor q = pass.waves(3), k = pass.waves(5), v = pass.waves(7);
+  const Tensor gates = pass.input({1, GatedPass::time, 1, GatedPass::width}, [&](std::int64_t i) { return closed(i) ? minus_infinity : -0.1f; });
+  pass.expect_zeros(gla(pass.tape, q, k, v, gates, 1.0, {}, false, 0, pass.starts).o, v, gates, closed);
+}
+
+TEST(CudaDeltaRule, NothingComesThroughAClosedGateInBf16) {
+  GatedPass pass;
+  const auto closed = [](std::int64_t t) { return t % 9 == 4; };  // one in the middle of every chunk, too
+  const Tensor q = pass.waves(3), k = pass.waves(5), v = pass.waves(7);
+  const Tensor beta = pass.input({1, GatedPass::time, 1}, [](std::int64_t) { return 0.2f; });
+  const Tensor gates = pass.input({1, GatedPass::time, 1}, [&](std::int64_t t) { return closed(t) ? minus_infinity : -0.1f; });
+  pass.expect_zeros(delta_rule(pass.tape, q, k, v, beta, gates, 1.0, {}, false, 0, pass.starts).o, v, gates, closed);
 }
 
 // Scratch memory for one entry of the batch and not for two.
