@@ -4,37 +4,28 @@ import re
 import stat
 import subprocess
 
+import h5py
+
 from harness import Case, PHASOR, ROOT, main
 
 PARTS = ["gpu tests", "cpu against gpu", "captured or eager", "compute-sanitizer", "steps", "mixers", "trials per hour", "torch steps"]
 
-# A program with a device: trains by writing losses, unless it refuses.
-FAKE = '''#!/usr/bin/python3
-import os, sys
-import h5py
-words = sys.argv[1:]
-if words[0] == "doctor":
-    print("cuda             NVIDIA H200")
-elif os.environ["FAKE"] == "refuses":
-    print("phasor: run.device: cuda cannot be had: no driver; expected cpu, or auto, which takes what there is")
-    sys.exit(2)
-elif os.environ["FAKE"] == "lacks":
-    print("error: device NVIDIA H200: there is no f32 kernel for gla.forward, which only the processor has")
-    sys.exit(1)
-elif words[0] == "bench":
-    if "--against" in words:
-        print("1.000 ms/step   ratio 1.0\\n2.000 ms/step   ratio 2.0")
-    print("step             3.000 ms (median)\\narithmetic       67.0 GFLOP\\nmemory           4.8 MB")
-elif words[0] == "run":
-    settings = dict(word.split("=", 1) for word in words if "=" in word)
-    device, folder = settings.get("run.device", "cuda"), words[words.index("--out") + 1]
-    off = 1.0 + (float(os.environ.get("OFF", 0)) if device == "cuda" else 0.0)
-    os.makedirs(folder)
-    with h5py.File(folder + "/x.h5", "w") as file:
-        file["provenance/name"] = [b"device"]
-        file["provenance/value"] = [b"cpu" if os.environ["FAKE"] == "lies" else device.encode()]
-        file["steps/loss"] = [off * 2.0 / (1 + step) for step in range(200)]
-        file["steps/grad_norm"] = [1.0 if os.environ["FAKE"] != "drifts" or settings.get("run.capture") != "true" else 1.0 + 1e-15] * 200
+# A program with a device: its trials are records that lie beside it, unless it refuses. A shell script, because one check of
+# them starts it thirty times.
+FAKE = '''#!/bin/sh
+case "$FAKE $1" in
+*" doctor") echo "cuda             NVIDIA H200" ;;
+"refuses "*) echo "phasor: run.device: cuda cannot be had: no driver; expected cpu, or auto, which takes what there is"; exit 2 ;;
+"lacks "*) echo "error: device NVIDIA H200: there is no f32 kernel for gla.forward, which only the processor has"; exit 1 ;;
+*" bench")
+  case " $* " in *" --against "*) printf "1.000 ms/step   ratio 1.0\\n2.000 ms/step   ratio 2.0\\n" ;; esac
+  printf "step             3.000 ms (median)\\narithmetic       67.0 GFLOP\\nmemory           4.8 MB\\n" ;;
+*" run")
+  record=eager
+  case " $* " in *" run.device=cpu "*) record=cpu ;; *" run.capture=true "*) record=captured ;; esac
+  while [ "$1" != --out ]; do shift; done
+  mkdir -p "$2" && cp "${0%/*}/$record.h5" "$2/x.h5" ;;
+esac
 '''
 
 
@@ -62,8 +53,18 @@ class GpuCheck(Case):
         sanitizer = "#!/bin/sh\necho '========= ERROR SUMMARY: 5 errors'\nexit ${FAULTS:-0}\n"
         for name, text in [("build/fake", FAKE), ("build/compute-sanitizer", sanitizer)]:
             os.chmod(self.path(self.write(name, text)), stat.S_IRWXU)
+        self.write_records(what, float(environment.pop("OFF", 0)))
         return self.check(code, PHASOR=self.path("build/fake"), PHASOR_BUILD=self.path("build"), FAKE=what,
                           PATH=self.path("build") + ":/usr/bin:/bin", **environment)
+
+    def write_records(self, what, off):
+        """Of a trial on the processor, on the device, and on the device with steps that are replayed."""
+        for name, device in [("cpu", "cpu"), ("eager", "cuda"), ("captured", "cuda")]:
+            with h5py.File(self.path(f"build/{name}.h5"), "w") as file:
+                file["provenance/name"] = [b"device"]
+                file["provenance/value"] = [b"cpu" if what == "lies" else device.encode()]
+                file["steps/loss"] = [(1.0 + (off if device == "cuda" else 0.0)) * 2.0 / (1 + step) for step in range(200)]
+                file["steps/grad_norm"] = [1.0 if what != "drifts" or name != "captured" else 1.0 + 1e-15] * 200
 
     def test_without_a_gpu_every_part_is_skipped(self):
         before = sorted(os.listdir(os.path.join(ROOT, "bench/results")))
