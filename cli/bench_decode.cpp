@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "analysis/frame.h"
-#include "analysis/table.h"
+#include "analysis/frame/frame.h"
+#include "analysis/table/table.h"
 #include "core/base/error.h"
 #include "experiments/cost.h"
 #include "experiments/trial.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 #include "sweeps/folder.h"
 
 namespace phasor::cli {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "analysis/table.h"
+#include "analysis/table/table.h"
 #include "results/store.h"
 
 namespace phasor::cli {

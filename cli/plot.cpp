@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <optional>
 
-#include "analysis/figure_spectra.h"
-#include "analysis/figures.h"
+#include "analysis/figures/figures.h"
+#include "analysis/figures/spectra.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/session.h"

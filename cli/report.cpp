@@ -1,4 +1,4 @@
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/table_spec.h"
+#include "analysis/table/table_spec.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/phases.h"

@@ -1,5 +1,5 @@
-#include "analysis/reference.h"
-#include "analysis/table.h"
+#include "analysis/reference/reference.h"
+#include "analysis/table/table.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <string>
 
-#include "analysis/figure_theory.h"
+#include "analysis/figures/theory.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "results/files.h"

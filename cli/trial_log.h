@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 #include "results/manifest.h"
 
 namespace phasor::cli {

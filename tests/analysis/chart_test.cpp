@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/chart.h"
-#include "analysis/chart_svg.h"
-#include "analysis/figure_theory.h"
+#include "analysis/charts/chart.h"
+#include "analysis/charts/svg.h"
+#include "analysis/figures/theory.h"
 
 namespace phasor::analysis {
 namespace {

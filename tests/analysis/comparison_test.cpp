@@ -1,4 +1,4 @@
-#include "analysis/comparison.h"
+#include "analysis/table/comparison.h"
 
 #include <cmath>
 #include <ctime>

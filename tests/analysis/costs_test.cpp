@@ -1,6 +1,6 @@
 // What rows cost beside what they score: measurements of `phasor bench --decode` in every form of a table.
 
-#include "analysis/costs.h"
+#include "analysis/writers/cost_columns.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "analysis/mixtures.h"
+#include "analysis/frame/mixtures.h"
 
 #include <gtest/gtest.h>
 

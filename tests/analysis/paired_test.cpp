@@ -1,4 +1,4 @@
-#include "analysis/paired.h"
+#include "analysis/selection/paired.h"
 
 #include <algorithm>
 #include <cmath>

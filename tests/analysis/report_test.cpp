@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include "analysis/figures.h"
-#include "analysis/report.h"
-#include "analysis/report_data.h"
+#include "analysis/figures/figures.h"
+#include "analysis/report/data.h"
+#include "analysis/report/report.h"
 #include "core/base/hash.h"
 #include "tests/analysis/sweep.h"
 

@@ -1,4 +1,4 @@
-#include "analysis/selection.h"
+#include "analysis/selection/selection.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "analysis/figure_spectra.h"
+#include "analysis/figures/spectra.h"
 #include "tests/analysis/sweep.h"
 
 namespace phasor::analysis {

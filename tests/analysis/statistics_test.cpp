@@ -1,11 +1,11 @@
-#include "analysis/statistics.h"
+#include "analysis/selection/statistics.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "analysis/metric.h"
+#include "analysis/selection/metric.h"
 #include "analysis/text.h"
 #include "core/base/error.h"
 

@@ -6,8 +6,8 @@
 #include <sstream>
 #include <string>
 
-#include "analysis/paired.h"
-#include "analysis/statistics.h"
+#include "analysis/selection/paired.h"
+#include "analysis/selection/statistics.h"
 
 namespace phasor::analysis {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/table.h"
+#include "analysis/table/table.h"
 #include "core/spec/json.h"
 
 namespace phasor::analysis {

@@ -1,4 +1,4 @@
-#include "analysis/table_spec.h"
+#include "analysis/table/table_spec.h"
 
 #include <gtest/gtest.h>
 

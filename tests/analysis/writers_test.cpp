@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "analysis/grid.h"
+#include "analysis/writers/grid.h"
 #include "core/base/error.h"
 #include "tests/analysis/sweep.h"
 

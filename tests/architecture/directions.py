@@ -5,6 +5,8 @@ import sys
 
 root = pathlib.Path(sys.argv[1])
 
+below_analysis = ["core/base/", "core/spec/", "results/", "analysis/text.h"]
+to_the_table = [*below_analysis, "analysis/frame/", "analysis/selection/", "analysis/table/"]
 # folder of the includer -> prefixes it may include; the longest matching folder counts
 allowed = {
     "core/base": ["core/base/"],
@@ -12,7 +14,16 @@ allowed = {
     "core": ["core/"],
     "plugins": ["core/", "plugins/"],
     "results": ["core/base/", "core/spec/", "results/"],
-    "analysis": ["core/base/", "core/spec/", "results/", "analysis/"],
+    "analysis": below_analysis,
+    "analysis/frame": [*below_analysis, "analysis/frame/"],
+    "analysis/selection": [*below_analysis, "analysis/frame/", "analysis/selection/"],
+    "analysis/table": [*to_the_table],
+    "analysis/writers": [*to_the_table, "analysis/writers/"],
+    "analysis/reference": [*to_the_table, "analysis/writers/", "analysis/reference/"],
+    "analysis/charts": [*below_analysis, "analysis/charts/"],
+    "analysis/theory": [*below_analysis, "analysis/theory/"],
+    "analysis/figures": [*to_the_table, "analysis/writers/", "analysis/charts/", "analysis/theory/", "analysis/figures/"],
+    "analysis/report": [*below_analysis, "analysis/"],
     "experiments": ["core/", "results/", "experiments/"],
     "sweeps": ["core/base/", "core/spec/", "core/plugin/", "experiments/spec.h", "results/", "sweeps/"],
     "cli": ["core/", "results/", "experiments/", "sweeps/", "analysis/", "cli/"],
@@ -63,7 +74,8 @@ def main():
              for p in sorted((root / folder).rglob("*")) if p.suffix in (".h", ".cpp", ".cu")]
     planted = [("analysis/x.cpp", '#include "core/tensor/tensor.h"'), ("core/base/x.h", '#include "core/nn/model.h"'),
                ("plugins/tasks/x.cpp", "#include <nlohmann/json.hpp>"), ("core/ops/x/cpu.cpp", "y = std::exp(x);"),
-               ("sweeps/x.cpp", '#include "experiments/trainer.h"')]
+               ("sweeps/x.cpp", '#include "experiments/trainer.h"'), ("analysis/frame/x.cpp", '#include "analysis/table/table.h"'),
+               ("analysis/charts/x.h", '#include "analysis/frame/frame.h"')]
     if len(scan(planted)) != len(planted):
         sys.exit(f"a planted breach was missed: {scan(planted)}")
     flags = [str(p) for p in [root / "CMakeLists.txt", *root.glob("cmake/*.cmake"), *root.glob("*/CMakeLists.txt")]
