@@ -8,6 +8,7 @@
 #include <iostream>
 #include <utility>
 
+#include "cli/piped.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 
@@ -33,6 +34,14 @@ void read_integer(const Integer& option, const std::string& text) {
   }
   *option.target = value;
 }
+
+/// "a" and "b"
+std::string all_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + ('"' + words[i] + '"');
+  return text;
+}
 }  // namespace
 
 struct Options::Inside {
@@ -44,6 +53,7 @@ struct Options::Inside {
   std::vector<std::string>* pairs = nullptr;
   bool required = false;
   std::vector<Integer> integers;
+  std::vector<std::pair<std::string, std::string>> texts;  // name, help
   std::vector<std::string> names = {"--help"};
 };
 
@@ -61,6 +71,7 @@ void Options::flag(const std::string& name, bool& target, const std::string& hel
 
 void Options::text(const std::string& name, std::string& target, const std::string& help) {
   inside_->shown.add_options()(name.c_str(), po::value(&target)->value_name("TEXT"), help.c_str());
+  inside_->texts.emplace_back(name, help);
   inside_->names.push_back("--" + name);
 }
 
@@ -122,6 +133,10 @@ bool Options::parse(const std::vector<std::string>& arguments) {
     std::cout << "usage: " << in.usage << "\n\n" << in.about << "\n\n" << in.shown;
     return false;
   }
+  for (const auto& [name, help] : in.texts) {
+    if (found.count(name) > 0 && found[name].as<std::string>().empty())
+      throw UserError(fmt::format("--{}: found an empty text, expected {}; or leave the option out", name, help));
+  }
   for (const Integer& option : in.integers) {
     if (found.count(option.name) > 0) read_integer(option, found[option.name].as<std::string>());
   }
@@ -137,10 +152,10 @@ bool Options::parse(const std::vector<std::string>& arguments) {
     return true;
   }
   if (rest.size() > 1)
-    throw UserError("found " + quoted_list(rest) + ", expected one " + in.what + "; usage: " + in.usage);
+    throw UserError("found " + all_of(rest) + ", expected one " + in.what + "; usage: " + in.usage);
   if (rest.empty() && in.required) throw UserError("no " + in.what + " is given; usage: " + in.usage);
   if (!rest.empty() && in.positional == nullptr) throw UserError("unexpected \"" + rest[0] + "\"; usage: " + in.usage);
-  if (!rest.empty()) *in.positional = rest[0];
+  if (!rest.empty()) keep_piped(*in.positional = rest[0]);
   return true;
 }
 

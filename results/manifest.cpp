@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "core/base/error.h"
@@ -171,6 +173,11 @@ void refuse_other_manifest(const std::string& folder) {
 
 Manifest read_manifest(const std::string& folder) {
   const std::string file = folder + "/sweep.json";
+  if (std::error_code ignored; !std::filesystem::exists(file, ignored)) {
+    const char* what = std::filesystem::is_directory(folder, ignored) ? "no such file" : std::filesystem::exists(folder, ignored) ? "that is no folder" : "no such folder";
+    throw UserError(file + ": cannot be read, " + what +
+                    "; expected the folder of a sweep, which `phasor sweep` makes (results/data/NAME unless --out names another)");
+  }
   const Json json = parse_json(read_file(file), file);
   const Source source(file);
   if (const std::int64_t format = source.integer(source.member(json, "file", "format"), "format");

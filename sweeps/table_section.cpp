@@ -133,6 +133,10 @@ void read_baseline(Reader& reader, const Json& table, const std::vector<Axis>& a
     if (axis.role != "row") continue;
     for (const Point& point : axis.points) labels.push_back(point.label);
   }
+  if (labels.empty()) {
+    reader.problem("table.baseline", "found " + json_quoted(*baseline) + ", and no axis has the role \"row\"; give one that role, or leave the baseline out");
+    return;
+  }
   if (std::find(labels.begin(), labels.end(), *baseline) != labels.end()) return;
   const std::optional<std::string> meant = nearest(*baseline, labels);
   reader.problem("table.baseline", "found " + json_quoted(*baseline) +

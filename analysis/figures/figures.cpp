@@ -168,7 +168,8 @@ std::vector<Figure> figures_named(const FigureSource& source, const std::string&
                       ": this sweep has nothing to show in it; docs/report.md says what each figure needs");
     return made;
   }
-  throw UserError("--figure: found \"" + name + "\", expected " + quoted_list(names));
+  names.emplace_back("spectra");
+  throw UserError("--figure: found \"" + name + "\", expected " + quoted_list(names) + " (spectra of a checkpoint, the others of a sweep)");
 }
 
 }  // namespace phasor::analysis

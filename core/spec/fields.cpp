@@ -41,7 +41,12 @@ bool in_range(const Range& range, double value) {
 }
 
 std::string range_text(const Range& range) {
-  const std::string low = shortest(range.low), high = shortest(range.high);
+  // A whole number in all its digits, as it has to be written where an integer is expected.
+  const auto text = [](double bound) {
+    const bool whole = std::fabs(bound) >= 1e15 && std::fabs(bound) < 9.2233720368547e18 && std::trunc(bound) == bound;
+    return whole ? std::to_string(static_cast<std::int64_t>(bound)) : shortest(bound);
+  };
+  const std::string low = text(range.low), high = text(range.high);
   if (std::isinf(range.low) && std::isinf(range.high)) return "";
   if (std::isinf(range.high)) return (range.low_open ? "above " : "at least ") + low;
   if (std::isinf(range.low)) return (range.high_open ? "below " : "at most ") + high;
