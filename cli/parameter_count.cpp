@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <string_view>
+#include <unordered_map>
 
 #include "core/nn/model.h"
 
@@ -19,12 +20,18 @@ std::string head_of(std::string_view name, int count) {
 
 bool in_layer(std::string_view name) { return name.starts_with("layers."); }
 
-ModuleCount& entry_of(std::vector<ModuleCount>& all, const std::string& name) {
-  const auto found = std::find_if(all.begin(), all.end(), [&](const ModuleCount& m) { return m.name == name; });
-  if (found != all.end()) return *found;
-  all.push_back({name, 0, 0, {}});
-  return all.back();
-}
+/// Modules or parts in the order in which they are first asked for.
+class Entries {
+ public:
+  ModuleCount& of(std::vector<ModuleCount>& all, const std::string& name) {
+    const auto [at, is_new] = places_.try_emplace(name, all.size());
+    if (is_new) all.push_back({name, 0, 0, {}});
+    return all[at->second];
+  }
+
+ private:
+  std::unordered_map<std::string, std::size_t> places_;  // by name
+};
 
 void add(ModuleCount& module, const ParameterEntry& entry) {
   module.count += entry.count();
@@ -40,15 +47,17 @@ ParameterCount count_parameters(const ExperimentSpec& spec) {
   ParameterCount count;
   count.total = store.total();
   count.frozen = store.total() - store.total(false);
+  Entries modules;
+  std::unordered_map<std::string, Entries> parts;  // by module
   for (const ParameterEntry& entry : store.entries()) {
     const bool decays = !entry.frozen && (spec.optimizer.decay().decay == "all" || entry.decays);
     count.list.push_back({entry.name, entry.count(), entry.frozen, decays});
     const std::string name = head_of(entry.name, in_layer(entry.name) ? 3 : 1);
-    ModuleCount& module = entry_of(count.modules, name);
+    ModuleCount& module = modules.of(count.modules, name);
     add(module, entry);
     if (!name.ends_with(".encoding")) continue;
     const std::string part = head_of(std::string_view(entry.name).substr(name.size() + 1), 1);
-    add(entry_of(module.parts, part), entry);
+    add(parts[name].of(module.parts, part), entry);
   }
   const auto& encodings = spec.registry().encodings();
   const auto nope = std::find_if(encodings.begin(), encodings.end(), [](const auto& encoding) {
@@ -67,13 +76,13 @@ ParameterCount count_parameters(const ExperimentSpec& spec) {
 }
 
 bool layers_alike(const ParameterCount& count, std::int64_t layers) {
+  std::unordered_map<std::string_view, const ModuleCount*> by_name;
+  for (const ModuleCount& module : count.modules) by_name[module.name] = &module;
   for (const ModuleCount& module : count.modules) {
     if (!module.name.starts_with("layers.0.")) continue;
     for (std::int64_t i = 1; i < layers; ++i) {
-      const std::string name = fmt::format("layers.{}.{}", i, module.name.substr(9));
-      const auto other = std::find_if(count.modules.begin(), count.modules.end(),
-                                      [&](const ModuleCount& m) { return m.name == name; });
-      if (other == count.modules.end() || other->count != module.count || other->frozen != module.frozen) return false;
+      const auto other = by_name.find(fmt::format("layers.{}.{}", i, module.name.substr(9)));
+      if (other == by_name.end() || other->second->count != module.count || other->second->frozen != module.frozen) return false;
     }
   }
   return true;
