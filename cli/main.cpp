@@ -2,6 +2,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/last_words.h"
 #include "cli/trial_run.h"
 #include "core/base/blame.h"
 #include "core/base/error.h"
@@ -111,6 +113,7 @@ namespace {
   std::fflush(stdout);
   const std::string place = now.who == nullptr ? "ended" : std::string(now.who) + ": " + now.phase;
   std::fprintf(stderr, "phasor: %s: %s\n", place.c_str(), text.c_str());
+  std::signal(SIGABRT, SIG_DFL);  // it is told
   std::abort();
 }
 }  // namespace
@@ -118,10 +121,12 @@ namespace {
 int main(int argc, char** argv) {
   occupy_standard_streams();
   std::set_terminate(tell_and_abort);
+  phasor::cli::tell_faults();
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is told by who writes, as a full disk is
   int code = phasor::cli::told(stderr, [&] { return dispatch(Arguments(argv + std::min(argc, 1), argv + argc)); });
   // Output that did not arrive (a full disk behind a pipe) is no success.
   const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;  // an earlier flush may have failed already
-  if (lost && code == phasor::cli::exit_code::done) {
+  if (lost && !phasor::cli::output_was_closed() && code == phasor::cli::exit_code::done) {
     std::fputs("phasor: standard output: cannot be written\n", stderr);
     code = phasor::cli::exit_code::failed;
   }

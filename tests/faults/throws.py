@@ -55,6 +55,12 @@ class Throws(Case):
                 text = self.phasor(*arguments, code=1)
                 self.assertIn(f'error: encoding "boom": {where}: boom and more', text)
                 self.assertIn(f'error: encoding "boom": {where}: boom and more', self.phasor(*arguments, code=1))  # stored
+        for where in ["create", "forward", "backward", "destructor"]:
+            self.write("boom.json", experiment(**{"model.encoding": {"name": "boom", "where": where, "what": "segfault"}}))
+            text = self.phasor("run", "boom.json", "--out", "out", "--plugin", BOOM, code=-11)
+            self.assertEqual([line for line in text.splitlines() if line.startswith("phasor: ")],
+                             [f'phasor: encoding "boom": {where}: ended by an address that is not its own (signal 11, segmentation fault); '
+                              "`gdb --args` before the command shows where in that plugin"])
         self.write("boom.json", experiment(**{"model.encoding": {"name": "boom", "where": "destructor"}}))
         text = self.phasor("run", "boom.json", "--out", "out", "--plugin", BOOM, code=-6)
         self.assertEqual(text.splitlines()[-1], 'phasor: encoding "boom": destructor: boom and more')
