@@ -151,6 +151,7 @@ int describe_sweep(const Phases& phases, const std::string& folder, std::int64_t
     return exit_code::done;
   }
   print_product(phases);
+  print_stale(phases.state());
   fmt::print("{:<10} {:<9} {:>13} {:>10} {:>9}   {}\n", "trial", "status", "parameters", "TFLOP", "time", "name");
   for (const Line& line : lines) {
     const bool tried = line.cost.source != std::string("computed");

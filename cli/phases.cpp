@@ -91,11 +91,18 @@ sweeps::RunSummary Phases::run() {
   all.diverged += more.diverged;
   all.failed += more.failed;
   all.missing += more.missing;
+  all.kept += more.kept;
   all.started += more.started;
   all.seconds += more.seconds;
   all.interrupted = more.interrupted;
   all.killed = more.killed;
   return all;
+}
+
+void print_stale(const sweeps::FolderState& state) {
+  if (state.stale.empty()) return;
+  fmt::print("other revision   {} records were made by other code ({}); --retry-stale runs them again\n", state.stale.size(),
+             state.stale.front().revisions);
 }
 
 void print_product(const Phases& phases) {

@@ -40,6 +40,8 @@ class Phases {
   std::int64_t planned_;  // of the confirmation, with a choice in every cell
 };
 
+/// That records are of another revision, where some are.
+void print_stale(const sweeps::FolderState& state);
 /// "parity_small  4 variant x 2 task x 3 lr x 3 seed = 72 cells", what `confirm` adds, and how many trials that makes.
 void print_product(const Phases& phases);
 

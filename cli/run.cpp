@@ -29,7 +29,7 @@ int run(const Arguments& arguments) {
   std::string file, device, folder = sweeps::default_folder("runs");
   std::vector<std::string> settings, plugin_files;
   bool force = false;
-  std::optional<std::int64_t> memory, parent, lease, slot;
+  std::optional<std::int64_t> memory, parent, lease, slot, replaces;
   Options options(
       "phasor run FILE.json [--set PATH=VALUE]... [--device WHERE] [--plugin FILE]... [--out DIR] [--force]",
       "Trains one experiment and stores its record as DIR/<id>.h5; the id follows from the experiment alone.\n"
@@ -46,6 +46,7 @@ int run(const Arguments& arguments) {
   options.hidden("child", parent);
   options.hidden("lease", lease);
   options.hidden("slot", slot);
+  options.hidden("replace", replaces);
   if (!options.parse(arguments)) return exit_code::done;
   if (!device.empty()) settings.push_back("run.device=" + device);
   if (parent) follow_parent(*parent);
@@ -54,7 +55,7 @@ int run(const Arguments& arguments) {
   const Plugins plugins(plugin_files);
   plugins.require();
   watch_interrupts();
-  TrialRun trial{file, folder, settings, plugin_files, force, memory, lease, slot.value_or(0)};
+  TrialRun trial{file, folder, settings, plugin_files, force, memory, lease, replaces.value_or(0) != 0, slot.value_or(0)};
   trial.stop = interrupted;
   return carry_out(trial, plugins.registry);
 }

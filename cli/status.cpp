@@ -29,6 +29,8 @@ void print(const sweeps::SweepStatus& status) {
     fmt::print("{:<16} {}: trials that wait there count as missing\n", "not asked", status.queue.problem);
   fmt::print("{:<16} {}   queued {}   running {}   done {}   diverged {}   failed {}   missing {}\n", "trials",
              status.trials, status.queued, status.active, status.done, status.diverged, status.failed, status.missing);
+  if (status.again > 0)
+    fmt::print("{:<16} {} of these; until they end, their records of before count\n", "run again", status.again);
   if (status.damaged > 0) fmt::print("{:<16} {} files are no whole records; those trials run again\n", "damaged", status.damaged);
   if (status.lost_attempts > 0)
     fmt::print("{:<16} {} attempts: their machine or runner went away; their logs are kept\n", "lost", status.lost_attempts);

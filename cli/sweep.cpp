@@ -101,10 +101,7 @@ void print_folder(const sweeps::FolderState& state, const std::string& folder) {
   if (state.others > 0) {
     fmt::print("not counted      {} records in {} belong to no cell of this sweep\n", state.others, folder);
   }
-  if (!state.stale.empty()) {
-    fmt::print("other revision   {} records were made by other code ({}); --retry-stale runs them again\n",
-               state.stale.size(), state.stale.front().revisions);
-  }
+  print_stale(state);
 }
 
 /// How long it takes is for one machine to say, not for a queue.
@@ -125,6 +122,8 @@ int finish(const sweeps::RunSummary& summary, const std::string& folder) {
   if (summary.failed > 0)
     fmt::print("failed trials    their logs are in {}/logs; --retry-failed runs them again\n", folder);
   if (summary.missing > 0) fmt::print("missing trials   the same command runs them\n");
+  if (summary.kept > 0)
+    fmt::print("not replaced     {} trials that were to run again have the record of before; the same command runs them\n", summary.kept);
   fmt::print("next             {}\n", shell_words({"phasor", "table", folder}));
   if (summary.killed) return exit_code::interrupted;
   return summary.complete() ? exit_code::done : exit_code::incomplete;

@@ -22,6 +22,7 @@
 #include "experiments/trial.h"
 #include "results/files.h"
 #include "results/other_format.h"
+#include "results/replace.h"
 #include "results/store.h"
 #include "sweeps/folder.h"
 #include "sweeps/lease.h"
@@ -102,21 +103,18 @@ results::TrialRecord train(const TrialRun& run, const std::string& command, cons
   return run_trial(spec, {command, watch, run.stop, warn, run.folder, device});
 }
 
-bool has_result(const std::string& folder, const std::string& id) {
-  return results::has(folder, id) && !results::is_failure(results::load(folder + "/" + id + ".h5").status);
-}
-
-/// Stores the record. A trial of a sweep is stored once: by the runner that holds its lease, and only if nobody has done it.
-int store(const TrialRun& run, const results::TrialRecord& record, const ExperimentSpec& spec) {
-  if (!run.lease) {
-    if (results::is_failure(record.status) && has_result(run.folder, record.id)) {
-      fmt::print(run.out, "{}: {}; the result that {}/{}.h5 holds stays\n", to_text(record.status), record.message, run.folder, record.id);
-      return exit_code::failed;
-    }
-    results::save(record, run.folder);
-  } else if (!sweeps::holds_lease(run.folder, record.id, *run.lease)) {
+/// Stores the record. A trial of a sweep is stored once: by the runner that holds its lease, and only if nobody has done it since the
+/// record was `seen` that it is to replace.
+int store(const TrialRun& run, const results::TrialRecord& record, const ExperimentSpec& spec, const std::optional<results::Stamp>& seen) {
+  if (run.lease && !sweeps::holds_lease(run.folder, record.id, *run.lease))
     throw UserError("the result of " + record.id + " is not stored: another runner has taken the trial over meanwhile");
-  } else if (!results::save_new(record, run.folder)) {
+  if ((!run.lease || run.replaces) && results::is_failure(record.status) && results::has_result(run.folder, record.id)) {
+    fmt::print(run.out, "{}: {}; the result that {}/{}.h5 holds stays\n", to_text(record.status), record.message, run.folder, record.id);
+    return exit_code::failed;
+  }
+  if (!run.lease) {
+    results::save(record, run.folder);
+  } else if (!results::save_instead(record, run.folder, seen)) {
     fmt::print(run.out, "there is a record of it already; this result is not stored\n");
   }
   drop_checkpoint(run.folder, record, spec.run.keep_checkpoint);
@@ -176,9 +174,16 @@ int carry_out(const TrialRun& run, const Registry& registry) {
   const Trial trial = make_trial(spec);
   sweeps::prepare_folder(run.folder);
   fmt::print(run.out, "trial {}   {}\n", trial.id, title_of(spec));
-  if (!run.force && results::has(run.folder, trial.id)) {
-    fmt::print(run.out, "there is a record of it already; --force runs it again\n");
-    return print_record(run.out, results::load(run.folder + "/" + trial.id + ".h5"), run.folder);
+  const std::optional<results::Stamp> seen = run.replaces ? results::stamp_of(run.folder + "/" + trial.id + ".h5") : std::nullopt;
+  if (!run.force && !run.replaces && results::has(run.folder, trial.id)) {
+    const results::TrialRecord record = results::load(run.folder + "/" + trial.id + ".h5");
+    const std::string revisions = sweeps::other_revisions(record, registry);
+    if (revisions.empty())
+      fmt::print(run.out, "there is a record of it already; --force runs it again\n");
+    else
+      fmt::print(run.out, "there is a record of it that was made by other code ({}): these are the numbers of that; --force runs it again with "
+                          "what is here\n", revisions);
+    return print_record(run.out, record, run.folder);
   }
   results::refuse_other_format(run.folder, trial.id);
   if (spec.run.device != "cpu") fmt::print(run.out, "device {}\n", place.text);
@@ -196,7 +201,7 @@ int carry_out(const TrialRun& run, const Registry& registry) {
       fmt::print(run.out, "{}; nothing was stored (run.checkpoint_every would keep what is done)\n", record.message);
     return exit_code::interrupted;
   }
-  return store(run, record, spec);
+  return store(run, record, spec, seen);
 }
 
 int told(std::FILE* to, const std::function<int()>& work) {

@@ -18,6 +18,7 @@ struct TrialRun {
   bool force = false;
   std::optional<std::int64_t> memory_mb;  // for the command that is stored
   std::optional<std::int64_t> lease;      // token, of a trial of a sweep
+  bool replaces = false;                  // of a sweep: the record that there is, which stands until this one is stored
   std::int64_t slot = 0;                  // which of the machine's devices it is on (core/cuda/devices.h)
   bool beside_others = false;             // in this process
   std::FILE* out = stdout;                // what it says

@@ -98,6 +98,7 @@ class Trials {
     TrialRun run = common_;
     run.file = run.folder + "/" + order.id + ".json";
     run.lease = order.token;
+    run.replaces = order.replaces;
     run.out = run.notes = log.get();
     run.stop = [&] { return one.stop || interrupted(); };
     return told(log.get(), [&] { return carry_out(run, registry_); });

@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "results/replace.h"
 
 namespace phasor::results {
 namespace {
@@ -32,6 +33,12 @@ std::string remedy(int error) {
     case ENOSPC:
     case EDQUOT:
       return "free some space and run again, what is already saved is kept";
+    case EFBIG:
+      return "raise the limit on the size of files (ulimit -f) and run again, what is already saved is kept";
+    case EISDIR:
+    case ENOTEMPTY:
+    case EEXIST:
+      return "move what has that name away, and run again";
     case ENOENT:
     case ENOTDIR:
       return "make the folder first, or name another";
@@ -189,6 +196,29 @@ bool write_new(const std::string& folder, const std::string& name, const std::st
   if (error == EEXIST) return false;
   if (error != 0) cannot_write(target, error);
   if (durable == Durable::yes) sync_folder(folder, target);
+  return true;
+}
+
+std::optional<Stamp> stamp_of(const std::string& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return std::nullopt;
+  return Stamp{status.st_ino, static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec,
+               status.st_size};
+}
+
+bool write_instead(const std::string& folder, const std::string& name, const std::string& stem, std::string_view bytes,
+                   const std::optional<Stamp>& seen) {
+  const std::string target = folder + "/" + name;
+  if (!seen) return write_new(folder, name, stem, bytes, Durable::yes);
+  const std::string aside = aside_of(folder, stem);
+  int error = write_to(aside, bytes, Durable::yes);
+  const std::optional<Stamp> now = stamp_of(target);
+  const bool another = error == 0 && now && now != seen;
+  if (error == 0 && !another) error = now ? (::rename(aside.c_str(), target.c_str()) == 0 ? 0 : errno) : name_new(aside, target);
+  ::unlink(aside.c_str());
+  if (another || error == EEXIST) return false;
+  if (error != 0) cannot_write(target, error);
+  sync_folder(folder, target);
   return true;
 }
 

@@ -14,6 +14,7 @@
 #include "core/spec/strict_json.h"
 #include "results/files.h"
 #include "results/other_format.h"
+#include "results/replace.h"
 #include "results/h5.h"
 
 namespace phasor::results {
@@ -227,6 +228,8 @@ void refuse_other_format(const std::string& folder, const std::string& id) {
   const std::string file = folder + "/" + id + ".h5";
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return;
+  if (std::filesystem::is_directory(file, ignored))
+    throw UserError(file + ": is a folder, expected the record of that trial or nothing; move it away");
   std::int64_t format = format_version;
   try {
     const h5::Reader reader(read_file(file));
@@ -246,6 +249,10 @@ bool save_new(const TrialRecord& record, const std::string& folder) {
   return write_new(folder, record.id + ".h5", record.id, image_of(record), Durable::yes);
 }
 
+bool save_instead(const TrialRecord& record, const std::string& folder, const std::optional<Stamp>& seen) {
+  return write_instead(folder, record.id + ".h5", record.id, image_of(record), seen);
+}
+
 TrialRecord load(const std::string& file) {
   const std::string image = read_file(file);
   try {
@@ -263,6 +270,11 @@ bool has(const std::string& folder, const std::string& id) {
   if (!std::filesystem::exists(file, ignored)) return false;
   TrialRecord record;
   return try_load(file, id, record).empty();  // every status a record can hold is terminal
+}
+
+bool has_result(const std::string& folder, const std::string& id) {
+  TrialRecord record;
+  return try_load(folder + "/" + id + ".h5", id, record).empty() && !is_failure(record.status);
 }
 
 namespace {

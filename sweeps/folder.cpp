@@ -5,12 +5,12 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <set>
-#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
 #include "core/base/error.h"
 #include "experiments/spec.h"
+#include "results/other_format.h"
 
 namespace phasor::sweeps {
 
@@ -36,13 +36,6 @@ void prepare_folder(const std::string& folder) {
   if (!wrote) refuse(folder, std::strerror(cause));
 }
 
-std::optional<Stamp> stamp_of(const std::string& file) {
-  struct stat status {};
-  if (::stat(file.c_str(), &status) != 0) return std::nullopt;
-  return Stamp{status.st_ino, static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec,
-               status.st_size};
-}
-
 FolderState read_folder(const std::string& folder, const Expansion& expansion) {
   FolderState state;
   if (!std::filesystem::exists(folder)) return state;
@@ -50,7 +43,9 @@ FolderState read_folder(const std::string& folder, const Expansion& expansion) {
   for (const Trial& trial : expansion.trials) {
     expected.insert(trial.id);
     // Before the file is read: what somebody else puts there later is not what we have seen.
-    if (const auto stamp = stamp_of(folder + "/" + trial.id + ".h5")) state.stamps[trial.id] = *stamp;
+    const std::string file = folder + "/" + trial.id + ".h5";
+    if (const auto stamp = stamp_of(file)) state.stamps[trial.id] = *stamp;
+    if (std::error_code ignored; std::filesystem::is_directory(file, ignored)) results::refuse_other_format(folder, trial.id);
   }
   for (const Expansion::Fresh& fresh : expansion.fresh) perhaps.insert(fresh.trial.id);  // while the selection is not complete
   const results::Folder found = results::load_folder(folder, results::Steps::dropped);
@@ -74,14 +69,19 @@ FolderState read_folder(const std::string& folder, const Expansion& expansion) {
   return state;
 }
 
+std::string other_revisions(const results::TrialRecord& record, const Registry& registry) {
+  std::string revisions;
+  for (const auto& [fact, value] : record.provenance) {
+    const int here = fact.starts_with("numerics.") ? revision_here(fact, registry) : 0;
+    if (here == 0 || value == std::to_string(here)) continue;
+    revisions += (revisions.empty() ? "" : ", ") + fact + " " + value + ", now " + std::to_string(here);
+  }
+  return revisions;
+}
+
 void find_stale(FolderState& state, const std::string& folder, const Registry& registry) {
   for (const auto& [id, status] : state.ended) {
-    std::string revisions;
-    for (const auto& [fact, value] : results::load(folder + "/" + id + ".h5").provenance) {
-      const int here = fact.starts_with("numerics.") ? revision_here(fact, registry) : 0;
-      if (here == 0 || value == std::to_string(here)) continue;
-      revisions += (revisions.empty() ? "" : ", ") + fact + " " + value + ", now " + std::to_string(here);
-    }
+    const std::string revisions = other_revisions(results::load(folder + "/" + id + ".h5"), registry);
     if (!revisions.empty()) state.stale.push_back({id, revisions});
   }
 }

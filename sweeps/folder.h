@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "results/replace.h"
 #include "results/store.h"
 #include "sweeps/expand.h"
 
@@ -15,14 +17,8 @@ namespace phasor::sweeps {
 /// UserError naming the folder and the cause.
 void prepare_folder(const std::string& folder);
 
-/// Tells one file of a name from the next: records are only ever replaced.
-struct Stamp {
-  std::uint64_t file = 0;
-  std::int64_t time = 0, bytes = 0;
-  bool operator==(const Stamp&) const = default;
-};
-/// Nothing when there is no such file.
-std::optional<Stamp> stamp_of(const std::string& file);
+using results::Stamp;
+using results::stamp_of;
 
 /// A record whose numbers were made by another revision of the core or of a plugin than the one that is here.
 struct Stale {
@@ -38,9 +34,12 @@ struct FolderState {
   std::vector<double> seconds;                   // what finished trials took
   std::int64_t others = 0;                       // records that belong to no cell
   std::vector<Stale> stale;                      // of the sweep's trials; `ended` has them too
+  std::set<std::string> again;                   // of `ended`: run again, whatever the options say
 };
 FolderState read_folder(const std::string& folder, const Expansion& expansion);
 
+/// "numerics.encoding.rope 1, now 2": what of the code that made the record is of another revision here; empty when nothing is.
+std::string other_revisions(const results::TrialRecord& record, const Registry& registry);
 /// Fills `stale`: compares the `numerics.*` of the records with the plugins of the registry.
 void find_stale(FolderState& state, const std::string& folder, const Registry& registry);
 

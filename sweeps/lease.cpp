@@ -101,7 +101,7 @@ std::string owner_text(const Owner& owner) {
   json["jobs"] = owner.jobs;
   json["seconds"] = owner.seconds;
   json["checkpoint"] = owner.checkpoint;
-  json["fresh"] = owner.fresh;
+  json["replaces"] = owner.replaces;
   if (!owner.task.empty()) json["task"] = owner.task;
   return json.canonical() + "\n";
 }
@@ -113,7 +113,7 @@ std::optional<Owner> owner_of(const std::string& text) {
     const Json json = parse_json(text.substr(beat_digits + 1), "lease");
     const auto integer = [&](const char* key) { return json.find(key)->as_integer(); };
     Owner owner;
-    for (const char* key : {"token", "host", "kernel", "process", "started", "jobs", "seconds", "checkpoint", "fresh"})
+    for (const char* key : {"token", "host", "kernel", "process", "started", "jobs", "seconds", "checkpoint"})
       if (json.find(key) == nullptr) return std::nullopt;
     owner.token = integer("token");
     owner.host = json.find("host")->as_string();
@@ -123,7 +123,7 @@ std::optional<Owner> owner_of(const std::string& text) {
     owner.jobs = integer("jobs");
     owner.seconds = json.find("seconds")->as_number();
     owner.checkpoint = integer("checkpoint");
-    owner.fresh = json.find("fresh")->as_bool();
+    if (const Json* replaces = json.find("replaces")) owner.replaces = replaces->as_integer();
     if (const Json* task = json.find("task")) owner.task = task->as_string();
     return owner;
   } catch (const std::exception&) {
@@ -165,11 +165,11 @@ bool Leases::expired(const std::string& file, const std::string& text) {
   return seen.still > (owner ? owner->seconds : seconds_);
 }
 
-std::optional<Lease> Leases::acquire(const std::string& id, bool fresh) {
+std::optional<Lease> Leases::acquire(const std::string& id, std::int64_t replaces) {
   for (;;) {
     const std::int64_t number = valid_number(folder_, id);
     const std::string file = lease_file(folder_, id, number);
-    if (!exists(file)) return claim(id, number, fresh);
+    if (!exists(file)) return claim(id, number, replaces);
     if (!expired(file, text_of(file))) return std::nullopt;
     seen_.erase(file);
     // Of all who saw it expire, one can rename it.
@@ -177,9 +177,10 @@ std::optional<Lease> Leases::acquire(const std::string& id, bool fresh) {
   }
 }
 
-std::optional<Lease> Leases::acquire_unless(const std::function<bool()>& has_ended, const std::string& id, bool fresh) {
+std::optional<Lease> Leases::acquire_unless(const std::function<bool()>& has_ended, const std::string& id,
+                                            std::int64_t replaces) {
   if (has_ended()) return std::nullopt;
-  std::optional<Lease> lease = acquire(id, fresh);
+  std::optional<Lease> lease = acquire(id, replaces);
   if (lease && has_ended()) {
     release(*lease);
     return std::nullopt;
@@ -187,11 +188,11 @@ std::optional<Lease> Leases::acquire_unless(const std::function<bool()>& has_end
   return lease;
 }
 
-std::optional<Lease> Leases::claim(const std::string& id, std::int64_t number, bool fresh) {
+std::optional<Lease> Leases::claim(const std::string& id, std::int64_t number, std::int64_t replaces) {
   Lease lease{id, number, random_token(), 0, ""};
   const std::int64_t checkpoint = checkpoint_stamp(folder_, id);
   const Owner owner{lease.token, host_here(), kernel_here(), ::getpid(), start_of(::getpid()),
-                    jobs_,       seconds_,    checkpoint,    fresh,     task_};
+                    jobs_,       seconds_,    checkpoint,    replaces,  task_};
   const std::string name = id + "." + std::to_string(number);
   std::error_code ignored;
   fs::create_directories(folder_ + "/leases", ignored);  // what is wrong with it, write_new says
@@ -202,11 +203,10 @@ std::optional<Lease> Leases::claim(const std::string& id, std::int64_t number, b
     ::unlink(file.c_str());
     return std::nullopt;
   }
-  for (std::int64_t before = fresh ? 0 : number - 1; before > 0; --before) {
+  for (std::int64_t before = number - 1; before > 0; --before) {
     const std::optional<Owner> earlier = owner_of(text_of(lost_file(lease_file(folder_, id, before))));
-    if (!earlier || earlier->checkpoint != checkpoint) break;  // it got somewhere
+    if (!earlier || earlier->checkpoint != checkpoint || earlier->replaces != replaces) break;  // somebody got somewhere since
     if (lease.lost++ == 0) lease.last = to_text(*earlier);
-    if (earlier->fresh) break;
   }
   return lease;
 }
@@ -233,6 +233,11 @@ void Leases::release(const Lease& lease) {
 bool holds_lease(const std::string& folder, const std::string& id, std::int64_t token) {
   const std::optional<Owner> owner = owner_of(text_of(lease_file(folder, id, valid_number(folder, id))));
   return owner && owner->token == token;
+}
+
+std::string strange_lease(const std::string& folder, const std::string& id) {
+  const std::string file = lease_file(folder, id, valid_number(folder, id));
+  return exists(file) && !owner_of(text_of(file)) ? file : "";
 }
 
 Standing read_leases(const std::string& folder) {

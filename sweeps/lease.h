@@ -18,7 +18,7 @@ struct Owner {
   std::int64_t jobs = 0;        // of the runner
   double seconds = 0.0;         // after so long without a sign of life others may take over
   std::int64_t checkpoint = 0;  // time stamp of the one it began with; 0: none
-  bool fresh = false;           // it replaces a record: earlier attempts do not count against it
+  std::int64_t replaces = 0;    // time stamp of the record in whose place it works; 0: none. Attempts before that one do not count
   std::string task = {};        // of Slurm, "123_4", when the runner is one
 };
 
@@ -33,7 +33,7 @@ struct Lease {
   std::string id;            // of the trial
   std::int64_t number = 1;   // of the attempt
   std::int64_t token = 0;
-  std::int64_t lost = 0;     // attempts before this one that were lost in a row and left no newer checkpoint
+  std::int64_t lost = 0;     // attempts before this one that were lost in a row and left no newer checkpoint, nor a record
   std::string last;          // who lost the latest of them
 };
 
@@ -51,12 +51,13 @@ class Leases {
   Leases(std::string folder, double seconds, std::int64_t jobs, std::string task = "")
       : folder_(std::move(folder)), seconds_(seconds), jobs_(jobs), task_(std::move(task)) {}
 
-  /// One try. Nothing when somebody else has it, or was faster. UserError when the folder cannot be written.
-  std::optional<Lease> acquire(const std::string& id, bool fresh);
+  /// One try. `replaces`: time stamp of the record that there is, 0 without one. Nothing when somebody else has it, or was faster.
+  /// UserError when the folder cannot be written.
+  std::optional<Lease> acquire(const std::string& id, std::int64_t replaces);
 
   /// The same for a trial that may end meanwhile: `has_ended` looks for its record before the try and again under the lease,
   /// since in between another owner may have stored one and given its lease back. Nothing when it has ended, too.
-  std::optional<Lease> acquire_unless(const std::function<bool()>& has_ended, const std::string& id, bool fresh);
+  std::optional<Lease> acquire_unless(const std::function<bool()>& has_ended, const std::string& id, std::int64_t replaces);
 
   /// Gives a sign of life; false when the lease was lost to somebody else.
   bool beat(const Lease& lease);
@@ -69,7 +70,7 @@ class Leases {
     double last = 0.0, still = 0.0;  // seconds of our clock: when looked at, and how long unchanged
   };
   bool expired(const std::string& file, const std::string& text);
-  std::optional<Lease> claim(const std::string& id, std::int64_t number, bool fresh);
+  std::optional<Lease> claim(const std::string& id, std::int64_t number, std::int64_t replaces);
 
   std::string folder_;
   double seconds_;
@@ -81,6 +82,9 @@ class Leases {
 
 /// Whether this attempt is the valid one. For the process of a trial, before it stores a result.
 bool holds_lease(const std::string& folder, const std::string& id, std::int64_t token);
+
+/// The file of the valid attempt when it says of nobody that he works; empty when there is none, or a whole one.
+std::string strange_lease(const std::string& folder, const std::string& id);
 
 /// The leases of a folder as they stand: for `phasor status`.
 struct Standing {

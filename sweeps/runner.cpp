@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "results/files.h"
+#include "results/replace.h"
 #include "results/store.h"
 #include "sweeps/child.h"
 #include "sweeps/lease.h"
@@ -38,6 +39,7 @@ struct Running {
   std::size_t trial = 0;
   std::string log;
   Lease lease;
+  std::optional<Stamp> before = {};  // of the record that it is to replace, or of a damaged one
   std::int64_t slot = 0;     // of the processes side by side
   Worker* worker = nullptr;  // whose trial it is; null: a process of its own
   pid_t process = 0;
@@ -68,6 +70,7 @@ class Runner {
         limits_(sweep.spec.limits),
         options_(options),
         seen_(state.stamps),
+        before_(state.ended),
         logs_(log_names(expansion_)),
         ended_(state.ended),
         leases_(options.folder, options.lease_seconds, options.places(), options.task),
@@ -85,10 +88,11 @@ class Runner {
  private:
   void fill_slots();
   void take(std::size_t trial);
-  void start(std::size_t trial, const Lease& lease);
+  void start(Running child);
   std::int64_t emptiest_slot() const;
   Worker& worker_of(std::int64_t slot);
   bool has_ended(std::size_t trial);
+  std::string strange_leases() const;
   void keep_leases();
   void end_overdue();
   void on_signal(int signal);
@@ -103,7 +107,7 @@ class Runner {
   void record(const Running& child, const Verdict& verdict);
   void ended(const Running& child, Status status, const std::string& message);
   void show();
-  RunSummary summary() const;
+  RunSummary summary();
 
   std::vector<std::string> rerun_command(std::size_t trial) const;
   std::string name_of(std::size_t trial) const {
@@ -125,12 +129,14 @@ class Runner {
   const Limits limits_;
   const RunnerOptions& options_;
   const std::map<std::string, Stamp> seen_;  // files that were there before: damaged, or to be replaced
+  const std::map<std::string, Status> before_;  // the records among them
   const std::vector<std::string> logs_;
   std::map<std::string, Status> ended_;      // by id, whoever ran it
   std::deque<std::size_t> queue_;            // trials to try
   std::vector<std::size_t> elsewhere_;       // that others hold
   std::vector<Running> running_;
   std::map<std::int64_t, std::unique_ptr<Worker>> workers_;  // by slot; of several trials each
+  std::set<std::string> kept_;               // ids: failed now, and a result of before stays
   std::set<std::string> apart_;              // ids: in a process of their own, since one that they shared went down
   Leases leases_;
   Progress progress_;
@@ -165,32 +171,32 @@ bool Runner::has_ended(std::size_t trial) {
 void Runner::take(std::size_t trial) {
   Running attempt{trial, options_.folder + "/logs/" + logs_[trial] + ".log", {}};
   try {
-    const bool replaces = stamp_of(file_of(trial, ".h5")).has_value();
+    attempt.before = stamp_of(file_of(trial, ".h5"));
     const auto ended = [&] { return has_ended(trial); };
-    const std::optional<Lease> lease = leases_.acquire_unless(ended, expansion_.trials[trial].id, replaces);
+    const std::optional<Lease> lease =
+        leases_.acquire_unless(ended, expansion_.trials[trial].id, attempt.before ? attempt.before->time : 0);
     if (!lease) {
       if (!ended_.contains(expansion_.trials[trial].id)) elsewhere_.push_back(trial);
       return;
     }
     attempt.lease = *lease;
-    // A record that is there now is damaged or is to be replaced; it must not pass for what this run made.
-    std::filesystem::remove(file_of(trial, ".h5"));
     if (lease->lost >= options_.attempts) {
       record(attempt, {Status::lost, std::to_string(lease->lost) + " attempts in a row did not come back, the last by " +
                                          lease->last + "; their logs are " + logs_[trial] + ".lost*.log"});
       leases_.release(*lease);
     } else {
-      start(trial, *lease);
+      start(attempt);
     }
   } catch (const std::exception& error) {
     if (attempt.lease.token != 0) leases_.release(attempt.lease);
-    ended(attempt, Status::error, error.what());  // failed, not missing, even where a full disk takes no record of it
+    ended(attempt, Status::error, std::string(error.what()) + "; not recorded");
   }
 }
 
-void Runner::start(std::size_t trial, const Lease& lease) {
+void Runner::start(Running child) {
+  const std::size_t trial = child.trial;
   const Trial& chosen = expansion_.trials[trial];
-  Running child{trial, options_.folder + "/logs/" + logs_[trial] + ".log", lease};
+  const Lease& lease = child.lease;
   if (lease.number > 1) {  // what the attempt that was lost left behind
     results::remove_asides(options_.folder, chosen.id);
     results::remove_asides(options_.folder + "/checkpoints", chosen.id);
@@ -202,11 +208,12 @@ void Runner::start(std::size_t trial, const Lease& lease) {
   std::vector<std::string> command = rerun_command(trial);
   command.insert(command.end(), {"--out", options_.folder, "--child", std::to_string(::getpid()), "--lease",
                                  std::to_string(lease.token)});
+  if (child.before) command.insert(command.end(), {"--replace", "1"});
   child.slot = emptiest_slot();
   if (options_.trials_per_device > 1 && !apart_.contains(chosen.id)) {
     child.worker = &worker_of(child.slot);
     child.process = child.worker->process();
-    child.worker->start({false, lease.token, chosen.id, child.log});
+    child.worker->start({false, child.before.has_value(), lease.token, chosen.id, child.log});
   } else {
     command.insert(command.end(), {"--slot", std::to_string(child.slot)});
     child.process = start_self(command, child.log);
@@ -246,8 +253,18 @@ void Runner::fill_slots() {
     take(trial);
   }
   if (running_.empty() && !elsewhere_.empty() && !std::exchange(told_waiting_, true)) {
-    progress_.note("waiting for " + std::to_string(elsewhere_.size()) + " trials that other runners work on");
+    progress_.note("waiting for " + std::to_string(elsewhere_.size()) + " trials that other runners work on" + strange_leases());
   }
+}
+
+/// Files in the place of leases that no runner wrote, or none wrote whole.
+std::string Runner::strange_leases() const {
+  std::string files;
+  for (const std::size_t trial : elsewhere_)
+    if (const std::string file = strange_lease(options_.folder, expansion_.trials[trial].id); !file.empty()) files += (files.empty() ? "" : ", ") + file;
+  if (files.empty()) return "";
+  return "; nobody can be read from " + files + ": if nobody writes there for " + std::to_string(static_cast<std::int64_t>(options_.lease_seconds)) +
+         " s it is taken over; remove it where no other runner works";
 }
 
 void Runner::keep_leases() {
@@ -373,7 +390,7 @@ void Runner::finish(const Running& child, const Exit& exit) {
   }
   std::optional<results::TrialRecord> stored;
   try {
-    stored = results::load(file_of(child.trial, ".h5"));
+    if (stamp_of(file_of(child.trial, ".h5")) != child.before) stored = results::load(file_of(child.trial, ".h5"));
   } catch (const UserError&) {
   }
   if (stored) {
@@ -409,18 +426,24 @@ void Runner::record(const Running& child, const Verdict& verdict) {
   record.status = verdict.status;
   record.message = verdict.message;
   record.provenance = {{"command", shell_words(rerun_command(child.trial))}};
-  std::string unsaved;
+  std::string more;
   try {
-    results::save_new(record, options_.folder);
+    if (child.before && results::has_result(options_.folder, record.id)) {
+      kept_.insert(record.id);
+      more = "; the result that " + file_of(child.trial, ".h5") + " holds stays";
+    } else {
+      results::save_instead(record, options_.folder, child.before);
+    }
   } catch (const UserError& error) {
-    unsaved = std::string("; not recorded: ") + error.what();
+    more = std::string("; not recorded: ") + error.what();
   }
-  ended(child, record.status, record.message + unsaved);
+  ended(child, record.status, record.message + more);
 }
 
 /// Counts a trial, and tells what did not end well.
 void Runner::ended(const Running& child, Status status, const std::string& message) {
-  ended_[expansion_.trials[child.trial].id] = status;
+  const std::string& id = expansion_.trials[child.trial].id;
+  ended_[id] = kept_.contains(id) && before_.contains(id) ? before_.at(id) : status;
   if (status == Status::done) return;
   if (options_.fail_fast && results::is_failure(status)) stopping_ = true;
   std::string word = to_text(status);
@@ -439,8 +462,14 @@ void Runner::show() {
                        number(count(results::is_failure), " failed"));
 }
 
-RunSummary Runner::summary() const {
+/// By what is on the disk, as others will count: a failure of which a full disk took no record is missing, and a trial that was to run
+/// again and did not come to its end has the record of before.
+RunSummary Runner::summary() {
   RunSummary summary;
+  std::erase_if(ended_, [&](const auto& one) { return results::is_failure(one.second) && !results::has(options_.folder, one.first); });
+  summary.kept = static_cast<std::int64_t>(kept_.size());
+  for (const Trial& trial : expansion_.trials)
+    if (const auto old = before_.find(trial.id); old != before_.end()) summary.kept += ended_.insert(*old).second ? 1 : 0;
   summary.done = count([](Status s) { return s == Status::done; });
   summary.diverged = count([](Status s) { return s == Status::diverged; });
   summary.failed = count(results::is_failure);
@@ -497,7 +526,9 @@ std::vector<std::size_t> to_run(const Expansion& expansion, const FolderState& s
   for (std::size_t i = 0; i < expansion.trials.size(); ++i) {
     const auto found = state.ended.find(expansion.trials[i].id);
     const bool failed = found != state.ended.end() && results::is_failure(found->second);
-    if (found == state.ended.end() || (options.retry_failed && failed) || again.contains(found->first)) wanted.push_back(i);
+    if (found == state.ended.end() || (options.retry_failed && failed) || again.contains(found->first) ||
+        state.again.contains(found->first))
+      wanted.push_back(i);
   }
   return wanted;
 }

@@ -25,14 +25,15 @@ struct RunnerOptions {
   std::int64_t places() const { return jobs * trials_per_device; }  // trials side by side
 };
 
-/// How many trials stand where at the end, of the whole sweep, counted once each.
+/// How many trials stand where at the end, of the whole sweep, counted once each: by the records that there are.
 struct RunSummary {
   std::int64_t done = 0, diverged = 0, failed = 0, missing = 0;
+  std::int64_t kept = 0;     // of the first three: were to run again and have the record of before
   std::int64_t started = 0;  // by this runner
   double seconds = 0.0;
   bool interrupted = false;  // by a signal or --fail-fast
   bool killed = false;       // by a second Ctrl-C, or a signal to end: running trials were ended too
-  bool complete() const { return failed == 0 && missing == 0; }
+  bool complete() const { return failed == 0 && missing == 0 && kept == 0; }
 };
 
 /// The most threads that a trial has.
@@ -45,7 +46,8 @@ std::vector<std::size_t> to_run(const Expansion& expansion, const FolderState& s
 
 /// Runs what is missing, each trial in a process of its own (`phasor run FOLDER/<id>.json`, log in FOLDER/logs), or several in
 /// one (sweeps/worker.h), whose trials, should it go down, run again in processes of their own; each under a lease (sweeps/lease.h): other runners, on other machines too, may work in the same folder. Returns when every
-/// trial has ended, whoever ran it. A trial whose process leaves no record gets one that says how it ended (sweeps/verdict.h).
+/// trial has ended, whoever ran it. A record that is to be replaced stands until the new one is stored, and a failure replaces no
+/// result. A trial whose process leaves no record gets one that says how it ended (sweeps/verdict.h).
 /// Failures and divergences are told when they happen. The first Ctrl-C starts no new trial, and ends those that keep
 /// checkpoints at one; the second ends all. A signal to end (SIGTERM) asks every trial to stop after its step. The manifest is
 /// written first.

@@ -87,7 +87,7 @@ void count(SweepStatus& status, const results::TrialRecord& record) {
 
 /// By the mean of what was measured: each queued trial begins where a place becomes free first, as with runners.
 void estimate(SweepStatus& status, const std::set<std::string>& active) {
-  if (!status.running || status.measured == 0) return;
+  if (!status.running || status.measured == 0 || status.again > 0) return;  // only the runner knows how many more run again
   std::multiset<double> places;  // when each is free, seconds from now
   for (const std::string& id : active) {
     const double since = seconds_from_start(status.folder, id, fs::file_time_type::clock::now());
@@ -156,7 +156,7 @@ SweepStatus read_status(const std::string& folder) {
       ++(active.contains(cell.id) ? status.active : waits ? status.queued : status.missing);
       continue;
     }
-    active.erase(cell.id);
+    if (active.erase(cell.id) > 0 && standing.owners.at(cell.id).replaces != 0) ++status.again;
     count(status, *record->second);
     if (record->second->status != Status::done)
       status.troubles.push_back(trouble_of(*record->second, cell_name(manifest, cell), folder));
@@ -190,7 +190,8 @@ Json to_json(const SweepStatus& status) {
   for (const auto& [name, value] : {std::pair("trials", status.trials), std::pair("queued", status.queued),
                                     std::pair("running", status.active), std::pair("done", status.done),
                                     std::pair("diverged", status.diverged), std::pair("failed", status.failed),
-                                    std::pair("missing", status.missing), std::pair("damaged", status.damaged),
+                                    std::pair("missing", status.missing), std::pair("running_again", status.again),
+                                    std::pair("damaged", status.damaged),
                                     std::pair("others", status.others),
                                     std::pair("lost_attempts", status.lost_attempts)}) {
     json[name] = value;

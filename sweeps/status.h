@@ -36,6 +36,7 @@ struct SweepStatus {
   std::int64_t lost_attempts = 0;    // whose machine or runner went away
   std::int64_t trials = 0, queued = 0, active = 0, done = 0, diverged = 0, failed = 0, missing = 0;
   std::int64_t damaged = 0;          // files that are no whole records, of the missing or queued
+  std::int64_t again = 0;            // of the done, diverged and failed: run again now, and count by the record of before until then
   std::int64_t others = 0;           // records that belong to no cell
   std::int64_t measured = 0;         // finished trials whose time is known
   double mean_seconds = 0.0;         // of these, from their start to their record

@@ -46,6 +46,7 @@ std::optional<Order> RunnerLine::next(FunctionRef<bool()> stop) {
   std::string verb;
   words >> verb >> order.token >> order.id;
   order.stop = verb == "stop";
+  order.replaces = verb == "replace";
   std::getline(words.ignore(), order.log);  // a path may have spaces
   return order;
 }
@@ -80,7 +81,7 @@ Worker::~Worker() {
 }
 
 void Worker::start(const Order& order) {
-  send_text(socket_, "start " + std::to_string(order.token) + " " + order.id + " " + order.log);
+  send_text(socket_, (order.replaces ? "replace " : "start ") + std::to_string(order.token) + " " + order.id + " " + order.log);
 }
 
 void Worker::stop(std::int64_t token) { send_text(socket_, "stop " + std::to_string(token)); }

@@ -13,6 +13,7 @@ namespace phasor::sweeps {
 /// What a runner tells a process that carries out several trials at once.
 struct Order {
   bool stop = false;       // the trial of this token after its step; else a new trial
+  bool replaces = false;   // the new trial: the record that there is
   std::int64_t token = 0;  // of the trial's lease
   std::string id, log;     // of a new trial; where its lines go, made anew
 };

@@ -145,13 +145,14 @@ TaskEnd run_task(const std::string& place, std::int64_t task) {
   FolderState state = read_folder(options.folder, part.expansion);
   for (const Submitted& submitted : submission.tasks[static_cast<std::size_t>(task)]) {
     const auto now = state.stamps.find(submitted.trial.id);
-    if (now != state.stamps.end() && submitted.replaces == now->second) state.ended.erase(submitted.trial.id);
+    if (now != state.stamps.end() && submitted.replaces == now->second) state.again.insert(submitted.trial.id);
   }
   const std::size_t missing = to_run(part.expansion, state, options).size();
   const std::vector<std::optional<Stamp>> before = checkpoints(part, options.folder);
   TaskEnd end{run_trials(part, state, options), ""};
-  if (!end.summary.killed || end.summary.missing == 0) return end;
-  const bool gained = static_cast<std::size_t>(end.summary.missing) < missing || checkpoints(part, options.folder) != before;
+  const auto left = static_cast<std::size_t>(end.summary.missing + end.summary.kept);
+  if (!end.summary.killed || left == 0) return end;
+  const bool gained = left < missing || checkpoints(part, options.folder) != before;
   end.requeue = requeue(submission.lead, gained);
   return end;
 }

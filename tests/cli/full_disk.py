@@ -1,4 +1,4 @@
-"""Output that cannot be written never ends with exit code 0, and a trial without room for its record is a failed one."""
+"""Output that cannot be written never ends with exit code 0, and a trial without room for any record is told, and missing."""
 import os
 import resource
 import signal
@@ -53,13 +53,14 @@ class FullDisk(Case):
         self.write("base.json", experiment(**{"train.steps": 400, "run.log_every": 1}))
         code, text = self.with_room(8000, "sweep", "sweep.json", "--out", "out", "--jobs", "1")
         self.assertEqual(code, 3, text)
-        self.assertIn("ok 0   diverged 0   failed 4   missing 0", text)
+        self.assertIn("ok 0   diverged 0   failed 0   missing 4", text)
+        self.assertIn("failed 0   missing 4", self.phasor("status", "out", code=3))
         failed = [line for line in text.splitlines() if line.startswith("  error ")]
         self.assertEqual(len(failed), 4, text)
         for line in failed:
             self.assertRegex(line, r"cannot be written, (file too large|no space left)")
         self.assertFalse([name for name in os.listdir(self.path("out")) if name.endswith(".tmp")])
-        self.assertIn("finished 4   ok 4", self.phasor("sweep", "sweep.json", "--out", "out", "--retry-failed"))
+        self.assertIn("finished 4   ok 4", self.phasor("sweep", "sweep.json", "--out", "out"))
 
     def test_a_single_run(self):
         self.write("base.json", experiment(**{"train.steps": 400, "run.log_every": 1}))

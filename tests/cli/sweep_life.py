@@ -1,4 +1,5 @@
 """The life of a sweep: run, rerun, damage, kill, divergence, failure; and its table."""
+import json
 import os
 import re
 import signal
@@ -44,12 +45,86 @@ class SweepLife(Case):
         changed = [name for name in sorted(before) if self.raise_revision(name)]
         self.assertEqual(len(changed), 2)  # NoPE's two seeds
         text = self.run_sweep("--dry-run")
-        self.assertIn("other revision   2 records were made by other code (numerics.encoding.nope 7, now 1); --retry-stale", text)
+        told = "other revision   2 records were made by other code (numerics.encoding.nope 7, now 1); --retry-stale"
+        self.assertIn(told, text)
+        self.assertIn(told, self.phasor("describe", "sweep.json", "--out", "out"))
         self.assertIn("done 4   to run 0", text)
         self.assertIn("4 trials, 4 done", self.run_sweep())
         self.assertIn("finished 2   ok 4", self.run_sweep("--retry-stale"))
         self.assertEqual(sorted(n for n, t in self.records().items() if t != before[n] and n not in changed), [])
         self.assertNotIn("other revision", self.run_sweep("--dry-run"))
+
+    def test_a_record_of_another_revision_is_not_shown_as_this_ones(self):
+        nope = ("run", "base.json", "--set", 'model.encoding={"name": "nope"}', "--out", "out")
+        self.phasor(*nope)
+        self.assertIn("there is a record of it already; --force runs it again", self.phasor(*nope))
+        self.assertTrue(self.raise_revision(list(self.records())[0]))
+        text = self.phasor(*nope)
+        self.assertIn("there is a record of it that was made by other code (numerics.encoding.nope 7, now 1)", text)
+        self.assertIn("--force runs it again", text)
+        self.phasor(*nope, "--force")
+        self.assertIn("there is a record of it already; --force runs it again", self.phasor(*nope))
+
+    def one_stale(self, **changes):
+        """A sweep of two trials, of which NoPE's was made by another revision; its record."""
+        spec = sweep()
+        spec["axes"][2]["values"] = [0]
+        self.write("sweep.json", spec)
+        self.write("base.json", experiment(**changes))
+        self.run_sweep()
+        name, = [name for name in sorted(self.records()) if self.raise_revision(name)]
+        return name
+
+    def standing(self):
+        """What status and verify say of the trials."""
+        found = json.loads(self.phasor("status", "out", "--json"))
+        self.assertIn("2 whole", self.phasor("verify", "out"))
+        return [found[key] for key in ["done", "missing", "running_again"]]
+
+    def test_a_rerun_that_is_interrupted_loses_nothing(self):
+        name = self.one_stale(**{"train.steps": 4000})
+        before = self.records()
+        for number, code in [(signal.SIGKILL, -9), (signal.SIGTERM, 130)]:
+            driver = self.start("sweep", "sweep.json", "--out", "out", "--retry-stale")
+            child = self.child_of(driver)
+            os.kill(child, signal.SIGSTOP)  # so that it does not end meanwhile
+            self.assertEqual(self.standing(), [2, 0, 1])
+            self.assertIn("run again        1 of these", self.phasor("status", "out"))
+            driver.send_signal(number)
+            if number == signal.SIGTERM:
+                os.kill(child, signal.SIGCONT)
+            out, error = driver.communicate(timeout=60)
+            self.assertEqual(driver.returncode, code, out + error)
+            if number == signal.SIGTERM:
+                self.assertIn("stopped after 1   ok 2   diverged 0   failed 0   missing 0", out)
+                self.assertIn("not replaced     1 trials that were to run again have the record of before", out)
+            self.assertEqual(self.records(), before)
+            self.assertEqual(self.standing(), [2, 0, 0])
+            self.assertIn("other revision   1 records", self.run_sweep("--dry-run"))
+        self.assertIn("finished 1   ok 2   diverged 0   failed 0   missing 0", self.run_sweep("--retry-stale"))
+        self.assertEqual([n for n, t in self.records().items() if t != before[n]], [name])
+        self.assertNotIn("other revision", self.run_sweep("--dry-run"))
+
+    def child_of(self, driver):
+        while True:
+            with open(f"/proc/{driver.pid}/task/{driver.pid}/children") as file:
+                if words := file.read().split():
+                    return int(words[0])
+            time.sleep(0.002)
+
+    def test_a_rerun_that_fails_replaces_no_result(self):
+        self.one_stale(**{"model.dim": 512, "train.steps": 1})
+        before = self.records()
+        spec = sweep(limits={"memory_mb": 12})
+        spec["axes"][2]["values"] = [0]
+        self.write("sweep.json", spec)
+        text = self.run_sweep("--retry-stale", code=3)
+        self.assertIn("  oom ", text)
+        self.assertIn("holds stays", text)
+        self.assertIn("finished 1   ok 2   diverged 0   failed 0   missing 0", text)
+        self.assertIn("not replaced     1 trials", text)
+        self.assertEqual(self.records(), before)
+        self.assertEqual(self.standing(), [2, 0, 0])
 
     def raise_revision(self, name):
         """Whether the record has the encoding nope; it then says that it was made by revision 7 of it."""

@@ -18,6 +18,7 @@
 
 #include "core/base/error.h"
 #include "results/files.h"
+#include "results/replace.h"
 #include "tests/results/folder.h"
 
 namespace phasor::results {
@@ -137,6 +138,38 @@ TEST(Store, AFolderIsReadInOrderOfIdAndNamesWhatIsDamaged) {
   EXPECT_NE(found.damaged[0].reason.find("cut off"), std::string::npos) << found.damaged[0].reason;
   EXPECT_EQ(found.damaged[1].reason, "holds trial d, the name says e");
   EXPECT_THROW(load_folder(folder.path() + "/nowhere"), UserError);
+}
+
+TEST(Store, WhatWasSeenIsReplacedAndNothingElse) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() + "/f";
+  const auto put = [&](const std::optional<Stamp>& seen) { return write_instead(folder.path(), "f", "f", "new", seen); };
+  EXPECT_FALSE(stamp_of(file));
+  EXPECT_TRUE(put({}));
+  EXPECT_FALSE(put({}));
+  const std::optional<Stamp> seen = stamp_of(file);
+  write_whole(folder.path(), "f", "f", "somebody else's");
+  EXPECT_FALSE(put(seen));
+  EXPECT_EQ(read_file(file), "somebody else's");
+  EXPECT_TRUE(put(stamp_of(file)));
+  EXPECT_EQ(read_file(file), "new");
+  std::filesystem::remove(file);
+  EXPECT_TRUE(put(seen));  // gone meanwhile
+  std::filesystem::remove(file);
+  std::filesystem::create_directories(file + "/more");
+  EXPECT_THROW(put(stamp_of(file)), UserError);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);  // nothing is left aside
+}
+
+TEST(Store, AFailureIsNoResult) {
+  const TemporaryFolder folder;
+  TrialRecord record = sample_record("a");
+  EXPECT_FALSE(has_result(folder.path(), "a"));
+  for (const Status status : {Status::done, Status::diverged, Status::error, Status::crashed, Status::lost}) {
+    record.status = status;
+    save(record, folder.path());
+    EXPECT_EQ(has_result(folder.path(), "a"), status == Status::done || status == Status::diverged);
+  }
 }
 
 std::string message_of_save(const std::string& folder) {

@@ -20,11 +20,11 @@ class LeaseTest : public Scratch {
   std::string file(const std::string& name) const { return path("leases/" + name); }
 
   /// An attempt whose process is gone.
-  void lose(const std::string& id, bool fresh = false) const {
+  void lose(const std::string& id, std::int64_t replaces = 0) const {
     const pid_t child = ::fork();
     if (child == 0) {
       Leases leases(folder(), 60.0, 1);
-      ::_exit(leases.acquire(id, fresh) ? 0 : 1);
+      ::_exit(leases.acquire(id, replaces) ? 0 : 1);
     }
     int status = 0;
     ::waitpid(child, &status, 0);
@@ -35,7 +35,7 @@ class LeaseTest : public Scratch {
   std::optional<Lease> wait(Leases& leases, double seconds) const {
     std::optional<Lease> lease;
     for (int i = 0; i < static_cast<int>(seconds / 0.02) && !lease; ++i) {
-      lease = leases.acquire("a", false);
+      lease = leases.acquire("a", 0);
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     return lease;
@@ -44,19 +44,19 @@ class LeaseTest : public Scratch {
 
 TEST_F(LeaseTest, OneOwner) {
   Leases mine(folder(), 60.0, 1), others(folder(), 60.0, 1);
-  const auto lease = mine.acquire("a", false);
+  const auto lease = mine.acquire("a", 0);
   ASSERT_TRUE(lease);
   EXPECT_EQ(lease->number, 1);
   EXPECT_EQ(lease->lost, 0);
-  EXPECT_FALSE(others.acquire("a", false));
-  EXPECT_TRUE(others.acquire("b", false));
+  EXPECT_FALSE(others.acquire("a", 0));
+  EXPECT_TRUE(others.acquire("b", 0));
   EXPECT_TRUE(mine.beat(*lease));
   EXPECT_TRUE(holds_lease(folder(), "a", lease->token));
   EXPECT_FALSE(holds_lease(folder(), "a", lease->token + 1));
   mine.release(*lease);
   EXPECT_FALSE(mine.beat(*lease));
   EXPECT_FALSE(holds_lease(folder(), "a", lease->token));
-  EXPECT_TRUE(others.acquire("a", false));
+  EXPECT_TRUE(others.acquire("a", 0));
 }
 
 TEST_F(LeaseTest, WhatEndsBetweenTheLookAndTheLeaseIsNotRunAgain) {
@@ -66,24 +66,24 @@ TEST_F(LeaseTest, WhatEndsBetweenTheLookAndTheLeaseIsNotRunAgain) {
   const auto has_ended = [&] {
     const bool found = recorded;
     if (++looks == 1) {  // right after our first look: another owner takes it, stores its record and is gone
-      const auto lease = others.acquire("a", false);
+      const auto lease = others.acquire("a", 0);
       EXPECT_TRUE(lease);
       recorded = true;
       others.release(*lease);
     }
     return found;
   };
-  EXPECT_FALSE(mine.acquire_unless(has_ended, "a", false));
+  EXPECT_FALSE(mine.acquire_unless(has_ended, "a", 0));
   EXPECT_EQ(looks, 2);
   EXPECT_TRUE(read_leases(folder()).owners.empty());  // and it is not held
-  EXPECT_FALSE(mine.acquire_unless(has_ended, "a", false));
+  EXPECT_FALSE(mine.acquire_unless(has_ended, "a", 0));
   EXPECT_EQ(looks, 3);  // what has ended is not tried for
-  EXPECT_TRUE(mine.acquire_unless([] { return false; }, "a", false));
+  EXPECT_TRUE(mine.acquire_unless([] { return false; }, "a", 0));
 }
 
 TEST_F(LeaseTest, SignsOfLifeGrowNothing) {
   Leases leases(folder(), 60.0, 1);
-  const auto lease = leases.acquire("a", false);
+  const auto lease = leases.acquire("a", 0);
   ASSERT_TRUE(leases.beat(*lease));
   const auto size = std::filesystem::file_size(file("a.1"));
   for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(leases.beat(*lease));
@@ -98,7 +98,7 @@ TEST_F(LeaseTest, OfManyAtOnceOneSucceeds) {
   for (int i = 0; i < 16; ++i)
     threads.emplace_back([&] {
       Leases leases(folder(), 60.0, 1);
-      for (int attempt = 0; attempt < 20; ++attempt) taken += leases.acquire("a", false) ? 1 : 0;
+      for (int attempt = 0; attempt < 20; ++attempt) taken += leases.acquire("a", 0) ? 1 : 0;
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(taken, 1);
@@ -107,7 +107,7 @@ TEST_F(LeaseTest, OfManyAtOnceOneSucceeds) {
 TEST_F(LeaseTest, AProcessThatIsGoneLosesItAtOnce) {
   lose("a");
   Leases leases(folder(), 3600.0, 1);
-  const auto lease = leases.acquire("a", false);
+  const auto lease = leases.acquire("a", 0);
   ASSERT_TRUE(lease);
   EXPECT_EQ(lease->number, 2);
   EXPECT_EQ(lease->lost, 1);
@@ -118,7 +118,7 @@ TEST_F(LeaseTest, AProcessThatIsGoneLosesItAtOnce) {
 
 TEST_F(LeaseTest, WhoStandsStillLosesIt) {
   Leases mine(folder(), 2.0, 1), others(folder(), 60.0, 1);  // the lease says how long, not who looks
-  const auto lease = mine.acquire("a", false);
+  const auto lease = mine.acquire("a", 0);
   for (int i = 0; i < 5; ++i) {  // longer than 2 s, with signs of life
     EXPECT_FALSE(wait(others, 0.5));
     EXPECT_TRUE(mine.beat(*lease));
@@ -134,10 +134,10 @@ TEST_F(LeaseTest, WhoStandsStillLosesIt) {
 
 TEST_F(LeaseTest, SleepIsNotWaiting) {
   Leases mine(folder(), 1.2, 1), others(folder(), 60.0, 1);
-  const auto lease = mine.acquire("a", false);
-  EXPECT_FALSE(others.acquire("a", false));
+  const auto lease = mine.acquire("a", 0);
+  EXPECT_FALSE(others.acquire("a", 0));
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // as a machine that sleeps: it counts as one second
-  EXPECT_FALSE(others.acquire("a", false));
+  EXPECT_FALSE(others.acquire("a", 0));
   EXPECT_TRUE(mine.beat(*lease));
 }
 
@@ -145,38 +145,38 @@ TEST_F(LeaseTest, AttemptsCountUntilOneGetsSomewhere) {
   Leases leases(folder(), 60.0, 1);
   lose("a");
   lose("a");
-  const auto third = leases.acquire("a", false);
+  const auto third = leases.acquire("a", 0);
   ASSERT_TRUE(third);
   EXPECT_EQ(third->lost, 2);
   leases.release(*third);
   write("checkpoints/a.h5", "newer than those attempts");
-  const auto again = leases.acquire("a", false);
+  const auto again = leases.acquire("a", 0);
   EXPECT_EQ(again->lost, 0);
   leases.release(*again);
   lose("a");
-  const auto fifth = leases.acquire("a", false);
+  const auto fifth = leases.acquire("a", 0);
   EXPECT_EQ(fifth->number, 4);
   EXPECT_EQ(fifth->lost, 1);
 }
 
-TEST_F(LeaseTest, ARunThatReplacesARecordBeginsAnew) {
+TEST_F(LeaseTest, AttemptsInThePlaceOfARecordCountByThemselves) {
   Leases leases(folder(), 60.0, 1);
   lose("a");
   lose("a");
-  lose("a", true);
-  lose("a");
-  const auto lease = leases.acquire("a", false);
+  lose("a", 7);  // a record was made meanwhile, and stays while others try to replace it
+  lose("a", 7);
+  const auto lease = leases.acquire("a", 7);
   ASSERT_TRUE(lease);
   EXPECT_EQ(lease->lost, 2);
   leases.release(*lease);
-  EXPECT_EQ(leases.acquire("a", true)->lost, 0);
+  EXPECT_EQ(leases.acquire("a", 8)->lost, 0);
 }
 
 TEST_F(LeaseTest, AnAttemptThatWasLostIsNotMadeAgain) {
   std::filesystem::create_directories(path("leases"));
   write("leases/a.1.lost", "what it was");
   Leases leases(folder(), 60.0, 1);
-  const auto lease = leases.acquire("a", false);
+  const auto lease = leases.acquire("a", 0);
   ASSERT_TRUE(lease);
   EXPECT_EQ(lease->number, 2);
 }
@@ -185,14 +185,14 @@ TEST_F(LeaseTest, AFileThatIsNoLeaseIsSomebodys) {
   std::filesystem::create_directories(path("leases"));
   write("leases/a.1", "half wr");
   Leases leases(folder(), 0.3, 1);
-  EXPECT_FALSE(leases.acquire("a", false));
+  EXPECT_FALSE(leases.acquire("a", 0));
   EXPECT_TRUE(wait(leases, 60.0));  // until it has stood still
 }
 
 TEST_F(LeaseTest, WhoWorks) {
   EXPECT_TRUE(read_leases(folder()).owners.empty());
   Leases leases(folder(), 60.0, 3);
-  const auto lease = leases.acquire("a", false);
+  const auto lease = leases.acquire("a", 0);
   lose("b");
   const Standing standing = read_leases(folder());
   ASSERT_EQ(standing.owners.size(), 1u);  // the other is gone
