@@ -11,7 +11,8 @@
 #include "core/base/progress.h"
 #include "experiments/cost.h"
 #include "experiments/data.h"
-#include "sweeps/base_change.h"
+#include "experiments/memory.h"
+#include "sweeps/same_sweep.h"
 
 namespace phasor::cli {
 
@@ -133,12 +134,15 @@ std::string rows_text(const Task& task, const std::vector<Slice>& slices) {
                      alike ? std::to_string(task.tokens(slices.front())) : set(tokens));
 }
 
-void print_data(const ExperimentSpec& spec, const Cost& cost) {
+void print_data(const ExperimentSpec& spec) {
   const std::unique_ptr<Task> task = spec.make_task();
+  std::int64_t longest = 0;
+  for (const Slice& slice : task->slices(Split::train)) longest = std::max(longest, task->tokens(slice));
+  const std::int64_t tokens = spec.train.steps * spec.train.batch * longest;
   const char* head = "data";
   if (const auto missing = task->missing()) {
     fmt::print("{:<16} ! missing: {}\n", head, *missing);
-    fmt::print("{:<16} {}, {} tokens\n", "steps", grouped(spec.train.steps), grouped(spec.train.steps * cost.step_tokens));
+    fmt::print("{:<16} {}, {} tokens\n", "steps", grouped(spec.train.steps), grouped(tokens));
     return;
   }
   for (const Split split : {Split::train, Split::valid, Split::test}) {
@@ -149,7 +153,7 @@ void print_data(const ExperimentSpec& spec, const Cost& cost) {
   for (const Slice& slice : task->slices(Split::train)) rows += static_cast<double>(slice.rows);
   const double seen = static_cast<double>(spec.train.steps) * static_cast<double>(spec.train.batch);
   fmt::print("{:<16} {} = {:.2f} epochs, {}{} tokens\n", "steps", grouped(spec.train.steps), seen / rows,
-             task->slices(Split::train).size() > 1 ? "at most " : "", grouped(spec.train.steps * cost.step_tokens));
+             task->slices(Split::train).size() > 1 ? "at most " : "", grouped(tokens));
 }
 
 /// Evaluation rows (or strings of them) that training shows too.
@@ -185,11 +189,7 @@ void print_hygiene(const Hygiene& hygiene) {
     fmt::print("{:<16} only the first {} training rows were compared\n", "", grouped(hygiene.report.rows_compared));
 }
 
-std::string bytes_text(std::int64_t bytes) {
-  const double size = static_cast<double>(bytes);
-  if (size < 1e6) return fmt::format("{:.0f} kB", size / 1e3);
-  return size < 1e9 ? fmt::format("{:.1f} MB", size / 1e6) : fmt::format("{:.1f} GB", size / 1e9);
-}
+std::string bytes_text(std::int64_t bytes) { return phasor::bytes_text(static_cast<double>(bytes)); }
 
 void print_cost(const ExperimentSpec& spec, const Cost& cost, const TimeEstimate& time) {
   fmt::print("{:<16} {:.4g} GFLOP per step, {:.4g} TFLOP in all (matrix products and mixers)\n", "arithmetic", cost.step_flops / 1e9,
@@ -310,7 +310,8 @@ int describe(const Arguments& arguments) {
   if (!sweep.empty()) {
     sweeps::Sweep loaded = sweeps::load_sweep(sweep, settings, plugins.registry);
     if (folder.empty()) folder = sweeps::default_folder(loaded.spec.name);
-    sweeps::require_same_base(folder, loaded, plugins.registry);
+    if (const std::string damage = sweeps::require_same_sweep(folder, loaded, plugins.registry); !damage.empty())
+      fmt::print(stderr, "phasor: {}; `phasor sweep` writes it anew\n", damage);
     const std::int64_t jobs = sweeps::default_jobs(loaded.expansion);
     const Phases phases(std::move(loaded), {.folder = folder, .jobs = jobs}, plugins.registry);
     return describe_sweep(phases, folder, jobs, plugins.registry, as_json);
@@ -325,10 +326,17 @@ int describe(const Arguments& arguments) {
       user_differences(spec, is_given("train.lanes"), is_given("train.micro_batch"));
   const Trial trial = make_trial(spec);
   const ParameterCount count = count_parameters(spec);
+  const std::string problem = spec.run.device == "cuda" ? "" : memory_problem(spec);
   if (as_json) {
     Json json = json_of(trial, count, changes, settings, given);
-    const Cost cost = count_cost(spec);
-    json["cost"] = json_of(cost, estimate_time(spec, cost));
+    if (problem.empty()) {
+      const Cost cost = count_cost(spec);
+      json["cost"] = json_of(cost, estimate_time(spec, cost));
+    } else {
+      json["cost"] = Json::object();
+      json["cost"]["least_bytes"] = least_memory(spec).bytes();
+      json["cost"]["does_not_fit"] = problem;
+    }
     if (const auto missing = spec.make_task()->missing()) json["missing"] = *missing;
     json["shared_rows"] = json_of(measure_hygiene(spec));
     fmt::print("{}\n", json.pretty());
@@ -336,11 +344,16 @@ int describe(const Arguments& arguments) {
   }
   fmt::print("trial {}   {}   (full spec: --json)\n", trial.id.substr(0, 8), title_of(spec));
   print_differences(changes, settings, given);
+  for (const std::string& line : devices_text({spec.run.device})) fmt::print("{:<16} {}; the time below is of the processor\n", "device", line);
   print_parameters(spec, count);
   print_decay(spec, count);
-  const Cost cost = count_cost(spec);
-  print_data(spec, cost);
+  print_data(spec);
   print_hygiene(measure_hygiene(spec));
+  if (!problem.empty()) {
+    fmt::print("{:<16} ! it does not fit: {}\n", "memory", problem);
+    return exit_code::done;
+  }
+  const Cost cost = count_cost(spec);
   print_cost(spec, cost, estimate_time(spec, cost));
   return exit_code::done;
 }

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/fit_memory.h"
 #include "cli/session.h"
 #include "core/base/progress.h"
 #include "experiments/cost.h"
+#include "experiments/memory.h"
 #include "results/store.h"
 
 namespace phasor::cli {
@@ -19,7 +21,7 @@ namespace {
 
 constexpr double seconds_of_trying = 20.0;  // of steps, for all shapes together
 
-/// What trials of one shape cost: seeds and learning rates change nothing of it.
+/// What trials of one shape cost.
 struct ShapeCost {
   double flops = 0.0;    // of the whole trial
   double seconds = 0.0;  // of the whole trial
@@ -31,15 +33,6 @@ struct Line {
   std::int64_t parameters = 0;
   ShapeCost cost;
 };
-
-std::string shape_of(const Trial& trial) {
-  std::string key;
-  for (const char* path : {"model", "task", "train", "optimizer.name", "run.threads"}) {
-    const Json* value = trial.spec.at_path(path);
-    key += value == nullptr ? "" : value->canonical();
-  }
-  return key;
-}
 
 /// Costs by shape: times from trials that ran here, then from steps tried out, then from the speed of those that were tried.
 class Costs {
@@ -66,6 +59,7 @@ class Costs {
     ExperimentSpec spec(registry_);
     Document document = Document::parse(trial.spec.canonical(), trial.id);
     spec.read(document);
+    if (!phasor::memory_problem(spec).empty()) return costs_[shape] = {0.0, 0.0, "not known"};
     const Cost cost = count_cost(spec);
     ShapeCost& made = costs_[shape];
     made.flops = cost.step_flops * static_cast<double>(spec.train.steps);
@@ -80,7 +74,7 @@ class Costs {
       tried_flops_ += made.flops;
       tried_seconds_ += made.seconds;
     } else {
-      made.seconds = made.flops * tried_seconds_ / tried_flops_;
+      made.seconds = tried_flops_ > 0.0 ? made.flops * tried_seconds_ / tried_flops_ : 0.0;
       made.source = "computed";
     }
     return made;
@@ -152,11 +146,13 @@ int describe_sweep(const Phases& phases, const std::string& folder, std::int64_t
   }
   print_product(phases);
   print_stale(phases.state());
+  for (const std::string& line : devices_text(requested_devices(phases.sweep().expansion)))
+    fmt::print("{:<16} {}; times are of the processor\n", "device", line);
   fmt::print("{:<10} {:<9} {:>13} {:>10} {:>9}   {}\n", "trial", "status", "parameters", "TFLOP", "time", "name");
   for (const Line& line : lines) {
-    const bool tried = line.cost.source != std::string("computed");
-    fmt::print("{:<10} {:<9} {:>13} {:>10.4g} {:>9}   {}\n", line.id.substr(0, 8), line.status, grouped(line.parameters), line.cost.flops / 1e12,
-               (tried ? "" : "~") + duration_text(line.cost.seconds), line.name);
+    const bool tried = line.cost.source != std::string("computed"), known = line.cost.source != std::string("not known");
+    fmt::print("{:<10} {:<9} {:>13} {:>10} {:>9}   {}\n", line.id.substr(0, 8), line.status, grouped(line.parameters),
+               known ? fmt::format("{:.4g}", line.cost.flops / 1e12) : "", known ? (tried ? "" : "~") + duration_text(line.cost.seconds) : "no room", line.name);
   }
   if (awaiting > 0.0)
     fmt::print("{:<10} {:<9} {} fresh trials of what the selection chooses\n", "", "to run", phases.sweep().expansion.manifest.awaiting);

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "cli/commands.h"
+#include "cli/last_words.h"
 #include "cli/options.h"
 #include "cli/session.h"
 #include "cli/trial_run.h"
@@ -55,6 +56,7 @@ int run(const Arguments& arguments) {
   const Plugins plugins(plugin_files);
   plugins.require();
   watch_interrupts();
+  outlive_readers();
   TrialRun trial{file, folder, settings, plugin_files, force, memory, lease, replaces.value_or(0) != 0, slot.value_or(0)};
   trial.stop = interrupted;
   return carry_out(trial, plugins.registry);

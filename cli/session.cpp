@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/cuda/devices.h"
+#include "experiments/memory.h"
 #include "sweeps/report.h"
 
 namespace phasor::cli {
@@ -86,6 +87,10 @@ void require_data(const ExperimentSpec& spec) {
   if (const auto missing = spec.make_task()->missing()) throw UserError("task: " + spec.task.name + ": " + *missing);
 }
 
+void require_memory(const ExperimentSpec& spec) {
+  if (const std::string problem = memory_problem(spec); !problem.empty()) throw UserError("memory: " + problem);
+}
+
 Place settle_device(const std::string& request, std::int64_t slot) {
   if (request == "cpu") return {nullptr, "cpu"};
   std::string reason;
@@ -97,6 +102,24 @@ Place settle_device(const std::string& request, std::int64_t slot) {
   if (request == "cuda")
     throw UserError("run.device: cuda cannot be had: " + reason + "; expected cpu, or auto, which takes what there is");
   return {nullptr, "cpu (auto; cuda: " + reason + ")"};
+}
+
+std::vector<std::string> devices_text(const std::set<std::string>& requests) {
+  std::vector<std::string> lines;
+  for (const std::string& request : requests) {
+    try {
+      if (request != "cpu") lines.push_back(settle_device(request).text);
+    } catch (const UserError& error) {
+      lines.push_back(std::string("! ") + error.what());
+    }
+  }
+  return lines;
+}
+
+std::set<std::string> requested_devices(const sweeps::Expansion& expansion) {
+  std::set<std::string> requests;
+  for (const Trial& trial : expansion.trials) requests.insert(trial.spec.at_path("run.device")->as_string());
+  return requests;
 }
 
 std::string title_of(const ExperimentSpec& spec) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "core/plugin/loader.h"
 #include "core/plugin/registry.h"
 #include "experiments/spec.h"
+#include "sweeps/expand.h"
 
 namespace phasor::cli {
 
@@ -40,6 +42,9 @@ bool is_sweep_file(const std::string& file);
 /// UserError when something that its task needs is not there, such as a file.
 void require_data(const ExperimentSpec& spec);
 
+/// UserError when it needs more memory than this machine has.
+void require_memory(const ExperimentSpec& spec);
+
 /// Where an experiment trains on this machine.
 struct Place {
   std::unique_ptr<Device> device;  // null: the processor
@@ -47,6 +52,11 @@ struct Place {
 };
 /// What run.device gets; `slot`: of open_cuda_of_slot. UserError when it asks for CUDA, which cannot be had.
 Place settle_device(const std::string& request, std::int64_t slot = 0);
+/// For commands that only look: where such requests end on this machine, or "! " and why one cannot be met. A line each; none for
+/// the processor.
+std::vector<std::string> devices_text(const std::set<std::string>& requests);
+/// `run.device` of the trials of a sweep.
+std::set<std::string> requested_devices(const sweeps::Expansion& expansion);
 
 /// "state_tracking S2 x gla x selective_rope"
 std::string title_of(const ExperimentSpec& spec);

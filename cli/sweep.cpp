@@ -10,6 +10,8 @@
 
 #include "analysis/table/table_spec.h"
 #include "cli/commands.h"
+#include "cli/fit_memory.h"
+#include "cli/last_words.h"
 #include "cli/options.h"
 #include "cli/phases.h"
 #include "cli/session.h"
@@ -19,20 +21,14 @@
 #include "core/base/text.h"
 #include "core/cuda/devices.h"
 #include "results/other_format.h"
-#include "sweeps/base_change.h"
 #include "sweeps/expand.h"
 #include "sweeps/folder.h"
 #include "sweeps/runner.h"
+#include "sweeps/same_sweep.h"
 
 namespace phasor::cli {
 
 namespace {
-
-std::set<std::string> requested_devices(const sweeps::Expansion& expansion) {
-  std::set<std::string> requests;
-  for (const Trial& trial : expansion.trials) requests.insert(trial.spec.at_path("run.device")->as_string());
-  return requests;
-}
 
 /// The sweep with `auto` settled by this machine, for all its trials, wherever they run: their ids depend on it.
 sweeps::Sweep load(const std::string& file, std::vector<std::string> settings, const Registry& registry) {
@@ -105,14 +101,25 @@ void print_folder(const sweeps::FolderState& state, const std::string& folder) {
 }
 
 /// How long it takes is for one machine to say, not for a queue.
-void show_plan(const Phases& phases, const sweeps::RunnerOptions& options, bool on_slurm) {
+int show_plan(const Phases& phases, const sweeps::RunnerOptions& options, bool on_slurm, const Registry& registry) {
   const std::int64_t wanted = phases.to_run();
   print_product(phases);
   refuse_other_formats(phases.state(), options.folder);
   print_folder(phases.state(), options.folder);
+  if (!on_slurm) {
+    for (const std::string& line : devices_text(requested_devices(phases.sweep().expansion)))
+      if (line.starts_with("!")) fmt::print("device           {}\n", line);
+  }
   fmt::print("done {}   to run {}{}\n", phases.trials() - wanted, wanted,
              on_slurm ? "" : estimate(phases.state(), wanted, options));
-  fmt::print("fits             every cell that is not left out\n{}", on_slurm ? "" : "nothing was started\n");
+  const std::string problem = on_slurm ? "" : memory_problem(phases, options, registry);
+  const bool contained = phases.sweep().spec.limits.memory_mb > 0;
+  if (!problem.empty())
+    fmt::print("memory           ! {}{}\n", problem, contained ? "; under limits.memory_mb such a trial ends as oom, and the others run" : "");
+  else
+    fmt::print("fits             every cell that is not left out\n");
+  if (!on_slurm) fmt::print("nothing was started\n");
+  return problem.empty() || contained ? exit_code::done : exit_code::user;
 }
 
 int finish(const sweeps::RunSummary& summary, const std::string& folder) {
@@ -175,6 +182,7 @@ int sweep(const Arguments& arguments) {
   options.integer("max-tasks", max_tasks, 1, "with slurm: tasks that may run at the same time; default: any number");
   options.hidden("task", task);
   if (!options.parse(arguments)) return exit_code::done;
+  if (!dry_run) outlive_readers();
   if (task) return run_submitted(file, *task);
   const bool on_slurm = launcher == "slurm";
   if (!launcher.empty() && launcher != "local" && !on_slurm)
@@ -198,7 +206,8 @@ int sweep(const Arguments& arguments) {
   require_sharing(trials_per_device, loaded.spec.limits);
   if (!dry_run && !on_slurm) require_devices(loaded.expansion);
   if (folder.empty()) folder = sweeps::default_folder(loaded.spec.name);
-  sweeps::require_same_base(folder, loaded, plugins.registry);
+  if (const std::string damage = sweeps::require_same_sweep(folder, loaded, plugins.registry); !damage.empty())
+    fmt::print("damaged          {}; it is written anew\n", damage);
   const std::int64_t parallel = jobs.value_or(default_processes(loaded.expansion, trials_per_device));
 
   sweeps::RunnerOptions chosen{folder, parallel, trials_per_device, retry_failed, retry_stale, fail_fast, plugin_files};
@@ -207,11 +216,14 @@ int sweep(const Arguments& arguments) {
   chosen.grace_seconds = static_cast<double>(grace.value_or(20));
   if (dry_run) {
     const Phases phases(std::move(loaded), chosen, plugins.registry);
-    show_plan(phases, chosen, on_slurm);
-    return on_slurm ? submit(phases, chosen, wishes, true) : exit_code::done;
+    const int code = show_plan(phases, chosen, on_slurm, plugins.registry);
+    return on_slurm ? submit(phases, chosen, wishes, true) : code;
+  }
+  Phases phases(std::move(loaded), chosen, plugins.registry);
+  if (!on_slurm && phases.sweep().spec.limits.memory_mb == 0) {
+    if (const std::string problem = memory_problem(phases, chosen, plugins.registry); !problem.empty()) throw UserError("memory: " + problem);
   }
   sweeps::prepare_folder(folder);
-  Phases phases(std::move(loaded), chosen, plugins.registry);
   fmt::print("{} -> {}   {} trials, {} done{}\n", phases.sweep().spec.name, folder, phases.trials(),
              phases.trials() - phases.to_run(), on_slurm ? "" : ", " + side_by_side(chosen));
   refuse_other_formats(phases.state(), folder);

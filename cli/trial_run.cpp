@@ -172,6 +172,7 @@ int carry_out(const TrialRun& run, const Registry& registry) {
   const Place place = settle_device(spec.run.device, run.slot);
   attention_library_of(spec, place.device.get());
   const Trial trial = make_trial(spec);
+  if (place.device == nullptr && (run.force || run.replaces || !results::has(run.folder, trial.id))) require_memory(spec);
   sweeps::prepare_folder(run.folder);
   fmt::print(run.out, "trial {}   {}\n", trial.id, title_of(spec));
   const std::optional<results::Stamp> seen = run.replaces ? results::stamp_of(run.folder + "/" + trial.id + ".h5") : std::nullopt;

@@ -30,6 +30,19 @@ class Device(Case):
         self.phasor("sweep", "axis.json", "--out", "out", code=2)
         self.assertFalse(os.path.exists(self.path("out")))
 
+    def test_commands_that_only_look_say_so(self):
+        reason = r"(?m)^device +! run\.device: cuda cannot be had: .*; expected cpu, or auto, which takes what there is"
+        for command in [("describe", "base.json"), ("describe", "sweep.json"), ("sweep", "sweep.json", "--dry-run")]:
+            self.assertRegex(self.phasor(*command, "--set", "run.device=cuda"), reason)
+            self.assertNotRegex(self.phasor(*command), r"(?m)^device ")
+
+    def test_an_option_without_its_text(self):
+        for command in [("run", "base.json"), ("sweep", "sweep.json"), ("sweep", "sweep.json", "--dry-run")]:
+            for option, words in [("--device", "expected cpu, cuda, or auto"), ("--out", "expected folder of records")]:
+                text = self.phasor(*command, option, "", code=2)
+                self.assertRegex(text, rf"^phasor: {option}: found an empty text, {words}.*; or leave the option out$")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["base.json", "sweep.json"])
+
     def test_cudnn_wants_a_device_and_bf16(self):
         self.write("cudnn.json", experiment(**{"train.attention": "cudnn", "train.precision": "bf16", "run.device": "auto"}))
         for words, error in [((), r"train\.attention: cudnn cannot be had: .*processor; expected own$"),

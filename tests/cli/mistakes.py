@@ -262,7 +262,34 @@ class Mistakes(Case):
             self.assertIn("file/below: results cannot be written there", lines[0])
 
     def test_a_table_of_nothing(self):
-        self.assertIn("nowhere", self.phasor("table", "nowhere", code=2))
+        for command in [("table",), ("status",), ("merge",), ("report",), ("plot", "--figure", "length", "--out", "x.svg")]:
+            self.assertIn("nowhere/sweep.json: cannot be read, no such folder; expected the folder of a sweep, which `phasor sweep` makes",
+                          self.phasor(*command, "nowhere", code=2))
+        os.makedirs(self.path("empty"))
+        self.assertIn("empty/sweep.json: cannot be read, no such file; expected the folder of a sweep", self.phasor("table", "empty", code=2))
+        self.assertIn("base.json/sweep.json: cannot be read, that is no folder", self.phasor("table", "base.json", code=2))
+
+    def test_what_messages_list(self):
+        for seed in ["-1", "9210000000000000000"]:
+            self.assertIn(f"--set: seed: found {seed}, expected an integer 0 to 9200000000000000000",
+                          self.phasor("run", "base.json", "--set", f"seed={seed}", code=2))
+        self.assertIn('found "base.json" and "base.json", expected one experiment file', self.phasor("run", "base.json", "base.json", code=2))
+        spec = sweep()
+        spec["axes"] = [{"name": "seed", "role": "replicate", "path": "seed", "values": [0, 1]}]
+        self.write("rowless.json", spec)
+        self.assertRegex(self.phasor("sweep", "rowless.json", "--out", "out", code=2),
+                         r'table\.baseline: found "NoPE", and no axis has the role "row"; give one that role, or leave the baseline out')
+        self.phasor("sweep", "sweep.json", "--out", "out")
+        self.assertIn('"sensitivity" or "spectra"', self.phasor("plot", "out", "--figure", "foo", "--out", "x.svg", code=2))
+
+    def test_a_folder_in_the_place_of_a_record(self):
+        trial = self.phasor("run", "base.json", "--out", "out").split()[1]
+        os.remove(self.path(f"out/{trial}.h5"))
+        os.makedirs(self.path(f"out/{trial}.h5/more"))
+        for command in [("run", "base.json"), ("sweep", "sweep.json"), ("sweep", "sweep.json", "--dry-run")]:
+            self.assertIn(f"out/{trial}.h5: is a folder, expected the record of that trial or nothing; move it away",
+                          self.phasor(*command, "--out", "out", code=2))
+        self.assertEqual(os.listdir(self.path(f"out/{trial}.h5")), ["more"])
 
     def german(self):
         """The environment of somebody whose decimal point is a comma; nothing where such a locale cannot be made."""

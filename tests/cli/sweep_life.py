@@ -85,7 +85,11 @@ class SweepLife(Case):
         name = self.one_stale(**{"train.steps": 4000})
         before = self.records()
         for number, code in [(signal.SIGKILL, -9), (signal.SIGTERM, 130)]:
+            log = self.path(f"out/logs/{name[:8]}.log")
+            os.remove(log)
             driver = self.start("sweep", "sweep.json", "--out", "out", "--retry-stale")
+            while not (os.path.exists(log) and os.path.getsize(log) > 0):  # until it trains
+                time.sleep(0.002)
             child = self.child_of(driver)
             os.kill(child, signal.SIGSTOP)  # so that it does not end meanwhile
             self.assertEqual(self.standing(), [2, 0, 1])
@@ -106,11 +110,8 @@ class SweepLife(Case):
         self.assertNotIn("other revision", self.run_sweep("--dry-run"))
 
     def child_of(self, driver):
-        while True:
-            with open(f"/proc/{driver.pid}/task/{driver.pid}/children") as file:
-                if words := file.read().split():
-                    return int(words[0])
-            time.sleep(0.002)
+        with open(f"/proc/{driver.pid}/task/{driver.pid}/children") as file:
+            return int(file.read().split()[0])
 
     def test_a_rerun_that_fails_replaces_no_result(self):
         self.one_stale(**{"model.dim": 512, "train.steps": 1})
