@@ -78,7 +78,7 @@ class Kills(Faults):
         self.until(lambda: children(driver.pid))
         driver.kill()
         driver.communicate()
-        driver = self.drive("--attempts", "2")
+        driver = self.drive("--attempts", "2", "--retry-failed")  # the record of before stands until then
         self.until(lambda: children(driver.pid))
         driver.send_signal(signal.SIGTERM)
         self.ended(driver, code=130)
