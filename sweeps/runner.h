@@ -1,29 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "core/base/progress.h"
 #include "sweeps/expand.h"
 #include "sweeps/folder.h"
+#include "sweeps/plan.h"
 
 namespace phasor::sweeps {
-
-struct RunnerOptions {
-  std::string folder = {};
-  std::int64_t jobs = 1;               // processes side by side
-  std::int64_t trials_per_device = 1;  // in each; several are threads of it, which share a device (docs/cuda.md)
-  bool retry_failed = false;  // trials that ended in a failure run again
-  bool retry_stale = false;   // and those of another revision
-  bool fail_fast = false;     // the first failure starts no new trial
-  std::vector<std::string> plugin_files = {};  // of --plugin: processes of trials load them too
-  double lease_seconds = 60.0;  // after so long without a sign of life others take our trials over
-  std::int64_t attempts = 3;    // lost in a row, without a newer checkpoint, until a trial is recorded as lost
-  double grace_seconds = 20.0;  // from a signal to end until running trials are ended
-  std::string task = {};        // of Slurm, "123_4", when this runner is one: told to others
-  std::int64_t places() const { return jobs * trials_per_device; }  // trials side by side
-};
 
 /// How many trials stand where at the end, of the whole sweep, counted once each: by the records that there are.
 struct RunSummary {
@@ -35,14 +19,6 @@ struct RunSummary {
   bool killed = false;       // by a second Ctrl-C, or a signal to end: running trials were ended too
   bool complete() const { return failed == 0 && missing == 0 && kept == 0; }
 };
-
-/// The most threads that a trial has.
-std::int64_t threads_of(const Expansion& expansion);
-/// Cores divided by the threads of a trial, at least 1.
-std::int64_t default_jobs(const Expansion& expansion);
-
-/// Trials that a run would start.
-std::vector<std::size_t> to_run(const Expansion& expansion, const FolderState& state, const RunnerOptions& options);
 
 /// Runs what is missing, each trial in a process of its own (`phasor run FOLDER/<id>.json`, log in FOLDER/logs), or several in
 /// one (sweeps/worker.h), whose trials, should it go down, run again in processes of their own; each under a lease (sweeps/lease.h): other runners, on other machines too, may work in the same folder. Returns when every
