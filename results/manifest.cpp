@@ -157,15 +157,27 @@ void write_manifest(const Manifest& manifest, const std::string& folder) {
   write_whole(folder, "sweep.json", "sweep.json", json.pretty() + "\n");
 }
 
+namespace {
+
+/// JSON that no version of this program wrote as a manifest, such as the sweep's own file: whole, and somebody's.
+bool is_no_manifest(const Json& json) { return !json.is_object() || json.find("format") == nullptr; }
+
+}  // namespace
+
 void refuse_other_manifest(const std::string& folder) {
   const std::string file = folder + "/sweep.json";
+  Json json;
   std::int64_t format = format_version;
   try {
-    const Json json = parse_json(read_file(file), file);
+    json = parse_json(read_file(file), file);
     const Source source(file);
-    format = source.integer(source.member(json, "file", "format"), "format");
+    if (!is_no_manifest(json)) format = source.integer(source.member(json, "file", "format"), "format");
   } catch (const UserError&) {  // damaged, or none
+    return;
   }
+  if (is_no_manifest(json))
+    throw UserError(file + ": found JSON without \"format\", expected the manifest that `phasor sweep` writes there, or nothing; " +
+                    "it is not replaced, choose another folder with --out");
   if (format > format_version)
     throw UserError(file + ": format " + std::to_string(format) + ", this program writes format " + std::to_string(format_version) +
                     "; it is not replaced, use the phasor that wrote it or another folder");
@@ -179,6 +191,9 @@ Manifest read_manifest(const std::string& folder) {
                     "; expected the folder of a sweep, which `phasor sweep` makes (results/data/NAME unless --out names another)");
   }
   const Json json = parse_json(read_file(file), file);
+  if (is_no_manifest(json))
+    throw UserError(file + ": found JSON without \"format\", expected the manifest that `phasor sweep` writes in the folder of its results " +
+                    "(results/data/NAME unless --out names another)");
   const Source source(file);
   if (const std::int64_t format = source.integer(source.member(json, "file", "format"), "format");
       format < 1 || format > format_version) {

@@ -61,6 +61,18 @@ class TwoSweeps(Case):
         self.assertIn("4 trials, 4 done", text)
         self.assertNotIn("damaged", self.make())
 
+    def test_the_sweeps_own_file_is_not_taken_for_a_damaged_manifest(self):
+        with open(self.path("sweep.json")) as file:
+            own = file.read()
+        for command in [("sweep", "sweep.json"), ("sweep", "sweep.json", "--dry-run"), ("describe", "sweep.json")]:
+            text = self.phasor(*command, "--out", ".", code=2)
+            self.assertIn('./sweep.json: found JSON without "format", expected the manifest', text)
+            self.assertIn("choose another folder with --out", text)
+        for command in ("table", "status", "verify"):
+            self.assertIn('found JSON without "format", expected the manifest', self.phasor(command, ".", code=3 if command == "verify" else 2))
+        with open(self.path("sweep.json")) as file:
+            self.assertEqual(file.read(), own)
+
 
 if __name__ == "__main__":
     main()
